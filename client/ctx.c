@@ -136,18 +136,15 @@ struct sizes_client client_sizes_wanted(const struct client_config *cfg)
 	uint32_t inline_bytes = MIN(cfg->inline_bytes, TUNING_INLINE_AUTO);
 
 	return (struct sizes_client){ .max_conns = cfg->max_conns, .depth = cfg->depth, .rma_depth = cfg->rma_depth,
-				      .srq_depth = cfg->srq_depth, .all_inline = cfg->message_bytes <= inline_bytes };
+				      .srq_depth = cfg->srq_depth, .cq_depth = cfg->cq_depth,
+				      .buffer_bytes = cfg->buffer_bytes, .all_inline = cfg->message_bytes <= inline_bytes };
 }
 
-static int check_recv_depth(const struct client_ctx *ctx, const struct sizes_client *wanted, uint64_t depth, char *err,
-			    size_t err_size)
+static int check_recv_depth(const struct client_ctx *ctx, const struct sizes_client *wanted, const struct sizes_device *d,
+			    char *err, size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;
-	const struct ibv_device_attr *attr = &ctx->dev.attr;
-	const struct sizes_device d = { .max_cqe = cfg->cq_depth ? MIN(cfg->cq_depth, (uint64_t)attr->max_cqe)
-								 : (uint64_t)attr->max_cqe,
-					.max_srq_wr = (uint64_t)attr->max_srq_wr };
-	uint64_t max = sizes_client_depth_max(wanted, &d);
+	uint64_t depth = (uint64_t)cfg->max_conns * cfg->depth, max = sizes_client_depth_max(wanted, d);
 
 	if (depth <= max)
 		return 0;
@@ -163,12 +160,13 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 	const struct client_config *cfg = ctx->cfg;
 	const struct sizes_client wanted = client_sizes_wanted(cfg);
 	uint32_t largest = MAX(cfg->message_bytes, cfg->region ? cfg->buffer_bytes : 0);
+	const struct sizes_device d = sizes_of_device(&ctx->dev);
 	struct sizes s;
-	int ret = check_recv_depth(ctx, &wanted, (uint64_t)cfg->max_conns * cfg->depth, err, err_size);
+	int ret = check_recv_depth(ctx, &wanted, &d, err, err_size);
 
 	if (ret)
 		return ret;
-	sizes_of_client(&wanted, &s);
+	sizes_of_client(&wanted, &d, &s);
 	const struct ep_config ep = { .dev = &ctx->dev, .max_qps = s.qps, .sq_depth = s.sq_depth,
 				      .inline_bytes = MIN(largest, cfg->inline_bytes), .buf_bytes = cfg->buffer_bytes,
 				      .cq_depth = cfg->cq_depth, .post_list = cfg->post_list,

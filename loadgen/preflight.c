@@ -6,12 +6,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/param.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/host/res.h"
 #include "common/rdma/dev.h"
+#include "common/sizes/sizes.h"
 
 /* The folder, since the file itself is made under another name and renamed. */
 static bool can_write(const char *file)
@@ -30,8 +30,8 @@ static bool can_write(const char *file)
 int preflight_check(const struct loadgen_config *cfg)
 {
 	/* With --phased every client of a step has its TLS connection open at once. */
-	uint64_t open = cfg->phased ? cfg->clients : MIN(cfg->connect_concurrency, cfg->clients);
-	uint64_t fds = open + 128 + (cfg->transport == TRANSPORT_RDMA ? 0 : cfg->clients), have = res_raise_nofile();
+	uint64_t open = cfg->phased ? cfg->clients : cfg->connect_concurrency, have = res_raise_nofile();
+	uint64_t fds = sizes_generator_fds(cfg->clients, open, cfg->transport != TRANSPORT_RDMA);
 	struct addr any;
 	char err[512];
 

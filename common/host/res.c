@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -280,6 +281,15 @@ static const char *const sysctls[] = {
 	"vm.max_map_count",
 	"vm.overcommit_memory",
 };
+
+double res_port_range(const json_t *environment)
+{
+	const json_t *all = json_object_get(environment, "sysctls");
+	const json_t *range = json_object_get(all, "net.ipv4.ip_local_port_range");
+	double low = json_number_value(json_array_get(range, 0)), high = json_number_value(json_array_get(range, 1));
+
+	return low >= 1 && high >= low && high <= 65535 ? high - low + 1 : NAN;
+}
 
 static json_t *string_or_null(const char *s)
 {

@@ -63,6 +63,8 @@ uint64_t res_machine_memory_bytes(void);
  *   sysctls             {"net.core.somaxconn", ...}
  * What is unknown is null. The caller owns the reference; NULL if memory runs out. */
 json_t *res_environment_json(void) __attribute__((warn_unused_result));
+/* Client ports of an environment (net.ipv4.ip_local_port_range), which may be of another host; NAN: not known. */
+double res_port_range(const json_t *environment);
 
 /* Raises the soft limit of open files to the hard limit, if the kernel allows it. Returns the soft limit after that;
  * 0 if it cannot be read. */

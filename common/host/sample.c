@@ -121,7 +121,7 @@ void sampler_free(struct sampler *s)
 {
 	if (!s)
 		return;
-	const int fds[] = { s->stat, s->loadavg, s->meminfo, s->status, s->fd, s->task };
+	const int fds[SAMPLE_FILES] = { s->stat, s->loadavg, s->meminfo, s->status, s->fd, s->task };
 
 	close_threads(s);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)

@@ -56,6 +56,8 @@ bool sample_is_counter(enum sample_figure f);
 
 /* A program with more threads has the others in its process's figures only. */
 #define SAMPLE_THREADS_MAX 64
+/* Files that a sampler keeps open, beside one for each thread. */
+#define SAMPLE_FILES 6
 
 struct sample_thread {
 	char name[16];		/* printable ASCII; "main" for the first one */

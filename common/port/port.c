@@ -191,6 +191,11 @@ int port_open(const char *sysfs, const struct port_id *id, struct port **out)
 	return 0;
 }
 
+unsigned port_files(const struct port *p)
+{
+	return p->n + (p->rate >= 0) + (p->speed >= 0);
+}
+
 void port_close(struct port *p)
 {
 	if (!p)

@@ -30,6 +30,8 @@ struct port_id {
  * 0 or -ENOMEM. */
 int port_open(const char *sysfs, const struct port_id *id, struct port **out) __attribute__((warn_unused_result));
 void port_close(struct port *p);	/* NULL-safe */
+/* How many files it keeps open. */
+unsigned port_files(const struct port *p);
 
 /* A reading, a new reference; NULL when out of memory:
  *   device, port, software

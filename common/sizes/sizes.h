@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sizes of endpoints (common/rdma/ep.h) and of their pools of queue pairs that follow from the connections they are
- * for. docs/architecture.md, "Pools and sizes". Both programs make what is computed here, and `performance_test plan`
- * says beforehand what it will be. Pure; any thread.
+/* The one model of capacity: what follows from a number of clients and the options, such as queues, queue pairs, buffers,
+ * descriptors, and memory that peers can take. Both programs make what is computed here, `performance_test plan` says
+ * beforehand what it will be, and the analysis of a run says how far it goes. docs/architecture.md, "Pools and sizes". Pure;
+ * any thread.
  */
 #ifndef RAMPART_COMMON_SIZES_H
 #define RAMPART_COMMON_SIZES_H
@@ -9,9 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SIZES_SHARD_RESERVE 256u	/* free queue pairs that a shard keeps, or as many as it has clients */
+struct dev;
 
-#define SIZES_WAITING_LEAST 64u		/* sockets of a shard that wait for a place, at least */
+#define SIZES_SHARD_RESERVE 256u	/* free queue pairs that a shard keeps, or as many as it has clients */
+#define SIZES_SPARES_MAX 4096u	/* where messages go inline: a buffer is kept only while the send queue is full */
+
 /* Most control sessions of a server at a time, over all shards. */
 #define SIZES_CONTROL_SESSIONS_MAX 80u
 /* Seats beside these for newcomers, until the main thread has made room for them or refused them. */
@@ -19,12 +22,10 @@
 
 /* What devices allow; of several the lowest. */
 struct sizes_device {
-	uint64_t max_qp;
-	uint64_t max_cqe;	/* of a completion queue: the device's, or fewer with --cq-depth */
-	uint64_t max_srq_wr;
+	uint64_t max_qp, max_cqe, max_srq_wr;
 };
 
-/* Of one endpoint: of a shard of the server, or of a worker of the load generator for one device. */
+/* Of one endpoint (common/rdma/ep.h): of a shard of the server, or of a worker of the load generator for one device. */
 struct sizes {
 	uint32_t clients;	/* connections at a time */
 	uint32_t recv_depth;	/* messages that they may have in flight together; the SRQ holds EP_BATCH more */
@@ -32,47 +33,81 @@ struct sizes {
 	uint32_t sq_depth;	/* entries of a queue pair's send queue */
 	uint32_t qps;		/* queue pairs, at most */
 	uint32_t qp_reserve;	/* free ones that are kept */
+	uint64_t max_cqe;	/* entries of a completion queue, at most */
+	uint64_t qps_per_cq;	/* queue pairs whose send queues one completion queue holds; 0: it does not hold one */
+	uint64_t cqs;		/* one for receives, and as many for sends as the queue pairs need, or none if none holds one */
+	uint64_t slab_bytes;	/* registered message buffers */
 };
 
-/* What a shard is sized for. */
+/* The options of a server that its sizes follow from. */
 struct sizes_server {
-	uint64_t max_clients, threads, credits;	/* of a rail */
-	uint64_t srq_depth;	/* messages in flight of a shard, at most; 0: no limit but the device's */
+	uint64_t rails, threads;	/* threads of a rail: each has a shard */
+	uint64_t max_clients;		/* of a rail */
+	uint64_t credits, message_bytes, region_bytes;
+	uint64_t max_handshakes;	/* TLS connections of a shard before their clients are connected, at most */
+	uint64_t srq_depth, cq_depth;	/* messages in flight of a shard, entries of a completion queue; 0: the device's */
+	unsigned transport_mask;	/* a bit for each way that clients may come */
 	bool windows;
+	bool zerocopy;			/* buffers may wait for the kernel, too */
 };
 
-/* What an endpoint of clients is sized for. */
+/* The options that the sizes of an endpoint of clients follow from. */
 struct sizes_client {
 	uint32_t max_conns;
 	uint32_t depth, rma_depth;	/* SENDs, and requests on the region, in flight on a connection */
-	uint32_t srq_depth;		/* as in struct sizes_server */
+	uint64_t srq_depth, cq_depth;	/* as in struct sizes_server */
+	uint64_t buffer_bytes;
 	bool all_inline;		/* every message is copied into the send queue */
 };
 
+struct sizes_device sizes_of_device(const struct dev *dev);
+
 /* Connections that one of `threads` threads may get when the kernel spreads `all` over them by hash: its share and six
  * standard deviations, never more than all. */
-uint32_t sizes_share(uint64_t all, uint64_t threads);
+double sizes_share(double all, double threads);
+/* The inverse: the most connections of which a thread gets `of_thread` at most. */
+double sizes_share_of(double of_thread, double threads);
 
 void sizes_of_shard(const struct sizes_server *s, const struct sizes_device *d, struct sizes *out);
-
+/* `recv_depth` is what the connections need, whether or not sizes_client_depth_max allows it. */
+void sizes_of_client(const struct sizes_client *c, const struct sizes_device *d, struct sizes *out);
 /* Messages that all connections of an endpoint of clients may have in flight at most. */
 uint64_t sizes_client_depth_max(const struct sizes_client *c, const struct sizes_device *d);
-/* `recv_depth` is what the connections need, whether or not sizes_client_depth_max allows it. */
-void sizes_of_client(const struct sizes_client *c, struct sizes *out);
 
-/* Queue pairs whose send queues one completion queue holds; 0: it does not hold one. */
-uint64_t sizes_qps_per_cq(const struct sizes *s, const struct sizes_device *d);
-/* Completion queues: one for receives, and as many for sends as the queue pairs need; 0 for sends if none holds one. */
-uint64_t sizes_cqs(const struct sizes *s, const struct sizes_device *d);
-/* Descriptors that a server keeps room for when it starts, and does not start without: of `shards` shards on all rails, each
- * with up to `handshakes` TLS connections. More are for sockets that wait for a place. */
-uint64_t sizes_server_fds(uint64_t rails, uint64_t shards, uint64_t handshakes);
+/* Descriptors that a server keeps room for when it starts, and does not start without. More are for sockets that wait for a
+ * place. */
+uint64_t sizes_server_fds(const struct sizes_server *s);
+/* Descriptors that a load generator wants to have before it begins: of `clients`, `connecting` have a TLS connection open at
+ * once, and over sockets each keeps one. */
+uint64_t sizes_generator_fds(uint64_t clients, uint64_t connecting, bool sockets);
 
 /* Accepted sockets of a shard of so many clients that may wait for a place, at most, with `spare_fds` descriptors beside
  * those of sizes_server_fds for all shards. */
 uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards);
 
-/* Bytes of the slab of message buffers of `buf_bytes` each. */
-uint64_t sizes_slab_bytes(const struct sizes *s, uint64_t buf_bytes);
+/* Memory that peers can make a server hold: what, on whose behalf, and the most that it comes to. docs/security.md ("Memory that
+ * peers can take") explains each row. What the kernel holds for sockets is not here: net.ipv4.tcp_mem limits that. */
+enum {
+	HELD_REGISTERED,	/* receive buffers for RDMA; resident from the start */
+	HELD_REGIONS,
+	HELD_SOCKET_BUFFERS,	/* resident only while they are used (ep_trim) */
+	HELD_TLS,
+	HELD_REPORTS,
+	HELD_MARKS,
+	HELD_N
+};
+
+struct held_row {
+	const char *what, *per;
+	uint64_t number, each_bytes;	/* of `per`; bytes of each */
+};
+
+/* Memory of all control sessions' marks (server/report.h). */
+#define HELD_MARKS_BYTES (16u << 20)
+
+/* `shard` is what sizes_of_shard gave. */
+void held_by_server(const struct sizes_server *s, const struct sizes *shard, struct held_row out[HELD_N]);
+uint64_t held_bytes(const struct held_row *row);
+uint64_t held_sum(const struct held_row rows[HELD_N]);
 
 #endif

@@ -23,11 +23,12 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "common/host/res.h"
+#include "common/rdma/ep.h"
+#include "common/sizes/sizes.h"
 #include "loadgen/analysis/read.h"
 
 #define LIMITS_MAX 24
-#define BATCH 64.0			/* receive buffers beyond the credits (EP_BATCH) */
-#define SPARES_MAX 4096.0		/* of a shard: one for each receive buffer, up to this number */
 #define MEASURED_SHARE 0.9
 #define NOISE_SHARE 0.05		/* of the use: growth below it counts only if its interval is above 0 */
 
@@ -36,12 +37,19 @@ struct limit {
 	double used, limit, clients, base, per_client;	/* per_client is NAN or 0 where the use does not grow */
 };
 
+/* The sizes of the server. `credits` is NAN unless they are consistent with the receive buffers that it reported. */
+struct setup {
+	double max_clients, threads, credits, depth;	/* depth: receive buffers of a shard, without the batch */
+	double slab_per_client;				/* bytes of slab for each further client of --max-clients */
+};
+
 struct limits {
 	const json_t *run;
 	struct limit v[LIMITS_MAX];
 	size_t n;
 	double held;			/* most clients in any step; NAN if there were none */
 	bool own_server, shared_device, shares_machine, phased, many_hosts;
+	struct setup setup;
 };
 
 static double projected(const struct limit *l)
@@ -99,73 +107,34 @@ static void add_counted(struct limits *ls, const char *resource, const char *sid
 				 .clients = ls->held, .base = 0, .per_client = 1 });
 }
 
-static double port_range(const json_t *run)
-{
-	/* The name has dots, which a path cannot have. */
-	const json_t *sysctls = json_at(run, "environment.clients.sysctls");
-	const json_t *range = json_object_get(sysctls, "net.ipv4.ip_local_port_range");
-	double low = json_number_value(json_array_get(range, 0)), high = json_number_value(json_array_get(range, 1));
-
-	return low >= 1 && high >= low && high <= 65535 ? high - low + 1 : NAN;
-}
-
 /* --- what is sized for --max-clients --- */
-
-/* The server's configuration; NAN throughout unless it is consistent with what the server reported. */
-struct setup {
-	double max_clients, threads, credits, depth;	/* depth: receive buffers of a shard, without the batch */
-	double stride;					/* bytes of a buffer */
-	double slab_per_client;				/* bytes of slab for each further client of --max-clients */
-};
-
-/* As server/config/limits.c shares them out: even, and six standard deviations of the kernel's spread. */
-static double clients_of_shard(double clients, double threads)
-{
-	double mean = clients / threads;
-
-	return threads > 1 ? fmin(clients, ceil(mean + 6 * sqrt(mean))) : clients;
-}
-
-/* The inverse. */
-static double clients_for_shard(double of_shard, double threads)
-{
-	double root = sqrt(of_shard + 9) - 3;
-
-	return threads > 1 ? fmax(of_shard, floor(threads * root * root)) : of_shard;
-}
-
-static double rails_of(const json_t *run)
-{
-	double rails = read_amount(read_step(run, 0), "rails.available");
-
-	return rails >= 1 ? rails : 1;
-}
 
 static void read_setup(const json_t *run, struct setup *s)
 {
-	double buffers = read_amount(run, "server_config.receive_buffers"), rails = rails_of(run);
+	double buffers = read_amount(run, "server_config.receive_buffers"), bytes = read_amount(run, "server_config.message_bytes");
+	double rails = fmax(read_amount(read_step(run, 0), "rails.available"), 1);
 
 	s->max_clients = read_amount(run, "server_config.max_clients");
 	s->threads = fmax(read_amount(run, "server_config.threads"), 1);
 	s->credits = read_amount(run, "server_config.credits");
 	s->depth = buffers / (s->threads * rails);
-	s->stride = ceil(read_amount(run, "server_config.message_bytes") / 64) * 64;
 	s->slab_per_client = 0;
 	/* The queue is capped by --srq-depth or the device: clients get fewer credits, and no queue grows. */
-	if (!(s->depth >= s->credits * clients_of_shard(s->max_clients, s->threads)) || !(s->credits >= 1))
+	if (!(s->depth >= s->credits * sizes_share(s->max_clients, s->threads)) || !(s->credits >= 1))
 		s->credits = NAN;
-	else
-		s->slab_per_client = rails * s->credits * s->stride * (s->depth < SPARES_MAX ? 2 : 1);
-	if (!isfinite(s->slab_per_client))
-		s->slab_per_client = 0;
+	else if (isfinite(bytes))
+		s->slab_per_client = rails * s->credits * (double)ep_stride((uint64_t)bytes, true) *
+				     (s->depth < SIZES_SPARES_MAX ? 2 : 1);
 }
 
 /* The line goes from the --max-clients of the run to the number that fills the queue. */
-static void add_queue(struct limits *ls, const struct setup *s, const char *resource, const char *option, double limit)
+static void add_queue(struct limits *ls, const char *resource, double limit)
 {
-	struct limit l = { .resource = resource, .side = "server", .option = option, .used = s->depth + BATCH,
-			   .limit = limit, .clients = ls->held, .base = NAN, .per_client = NAN };
-	double most = clients_for_shard((limit - BATCH) / s->credits, s->threads);
+	const struct setup *s = &ls->setup;
+	struct limit l = { .resource = resource, .side = "server", .used = s->depth + EP_BATCH, .limit = limit,
+			   .option = "--threads of rdma_server (a queue for each), or fewer --credits", .clients = ls->held,
+			   .base = NAN, .per_client = NAN };
+	double most = sizes_share_of((limit - EP_BATCH) / s->credits, s->threads);
 
 	if (most > s->max_clients && limit > l.used) {
 		l.per_client = (limit - l.used) / (most - s->max_clients);
@@ -174,16 +143,15 @@ static void add_queue(struct limits *ls, const struct setup *s, const char *reso
 	add(ls, &l);
 }
 
-static void add_queues(struct limits *ls, const struct setup *s)
+static void add_queues(struct limits *ls)
 {
 	double cqe = read_amount(ls->run, "environment.server.rdma_device.limits.max_cqe");
 	double chosen = read_amount(ls->run, "config.tuning.cq_depth");
 
 	if (ls->own_server && chosen > 0)
 		cqe = fmin(cqe, chosen);
-	add_queue(ls, s, "cqe", "--threads of rdma_server (a queue for each), or fewer --credits", cqe);
-	add_queue(ls, s, "max_srq_wr", "--threads of rdma_server (a queue for each), or fewer --credits",
-		  read_amount(ls->run, "environment.server.rdma_device.limits.max_srq_wr"));
+	add_queue(ls, "cqe", cqe);
+	add_queue(ls, "max_srq_wr", read_amount(ls->run, "environment.server.rdma_device.limits.max_srq_wr"));
 }
 
 /* Beyond the clients that the slabs are sized for, each client adds `bytes`. */
@@ -214,7 +182,7 @@ enum sharing { SHARED_NEVER, SHARED_DEVICE, SHARED_MACHINE };
 
 struct rule;
 /* What makes the use of a resource differ from the line through the steps. */
-typedef void adjust_fn(const struct limits *ls, const struct setup *s, const struct rule *r, struct limit *l);
+typedef void adjust_fn(const struct limits *ls, const struct rule *r, struct limit *l);
 
 struct rule {
 	const char *resource;
@@ -227,9 +195,8 @@ struct rule {
 };
 
 /* With --phased every client's TLS connection is open before the reading. */
-static void add_open_connections(const struct limits *ls, const struct setup *s, const struct rule *r, struct limit *l)
+static void add_open_connections(const struct limits *ls, const struct rule *r, struct limit *l)
 {
-	(void)s;
 	(void)r;
 	if (!ls->phased || !isfinite(l->clients))
 		return;
@@ -238,25 +205,25 @@ static void add_open_connections(const struct limits *ls, const struct setup *s,
 	l->base = isfinite(l->base) ? l->base : l->used - l->per_client * l->clients;
 }
 
-static void add_slabs(const struct limits *ls, const struct setup *s, const struct rule *r, struct limit *l)
+static void add_slabs(const struct limits *ls, const struct rule *r, struct limit *l)
 {
 	double sized_for, slab = generator_slab(ls, &sized_for);
 
 	if (r->server)
-		grow_slab(l, s->slab_per_client, s->max_clients);
+		grow_slab(l, ls->setup.slab_per_client, ls->setup.max_clients);
 	if (!r->server || (ls->shares_machine && r->sharing == SHARED_MACHINE))
 		grow_slab(l, slab, sized_for);
 }
 
 /* More than the limit was pinned: the process may exceed it. */
-static void add_pinned(const struct limits *ls, const struct setup *s, const struct rule *r, struct limit *l)
+static void add_pinned(const struct limits *ls, const struct rule *r, struct limit *l)
 {
 	/* With one number of clients the growth of regions is not known, but that of slabs is. */
 	if (!isfinite(l->per_client)) {
 		l->base = l->used;
 		l->per_client = 0;
 	}
-	add_slabs(ls, s, r, l);
+	add_slabs(ls, r, l);
 	if (l->used > l->limit)
 		l->limit = NAN;
 }
@@ -285,7 +252,7 @@ static const struct rule rules[] = {
 	  SHARED_MACHINE, true, false, add_slabs },
 };
 
-static void add_rule(struct limits *ls, const struct setup *s, const struct rule *r)
+static void add_rule(struct limits *ls, const struct rule *r)
 {
 	bool both = (r->sharing == SHARED_DEVICE && ls->shared_device) ||
 		    (r->sharing == SHARED_MACHINE && ls->shares_machine);
@@ -300,7 +267,7 @@ static void add_rule(struct limits *ls, const struct setup *s, const struct rule
 			 r->must_grow);
 	l.limit = read_amount(ls->run, r->limit_path);
 	if (r->adjust)
-		r->adjust(ls, s, r, &l);
+		r->adjust(ls, r, &l);
 	add(ls, &l);
 }
 
@@ -350,8 +317,6 @@ static bool is_shared_device(const struct limits *ls)
 
 static void look(struct limits *ls)
 {
-	struct setup s;
-
 	for (size_t i = 0; i < read_n_steps(ls->run); i++)
 		ls->held = fmax(ls->held, read_held(read_step(ls->run, i)));
 	ls->own_server = !json_text_at(ls->run, "config.server");
@@ -359,18 +324,18 @@ static void look(struct limits *ls)
 	ls->shared_device = is_shared_device(ls);
 	ls->many_hosts = json_array_size(json_object_get(ls->run, "hosts")) > 1;
 	ls->phased = json_is_true(json_at(ls->run, "config.phased"));
-	read_setup(ls->run, &s);
+	read_setup(ls->run, &ls->setup);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		add_rule(ls, &s, &rules[i]);
-	add_queues(ls, &s);
+		add_rule(ls, &rules[i]);
+	add_queues(ls);
 	add_network(ls, "server");
 	if (!ls->many_hosts) {
-		add_counted(ls, "ports", "generator", "net.ipv4.ip_local_port_range, or another address", port_range(ls->run));
+		add_counted(ls, "ports", "generator", "net.ipv4.ip_local_port_range, or another address", res_port_range(json_at(ls->run, "environment.clients")));
 		add_network(ls, "generator");
 	}
 	/* performance_test sets --max-clients of its own server to what the run needs: that is no limit. */
 	if (!ls->own_server)
-		add_counted(ls, "max_clients", "server", "--max-clients of rdma_server", s.max_clients);
+		add_counted(ls, "max_clients", "server", "--max-clients of rdma_server", ls->setup.max_clients);
 }
 
 /* By the clients that reach the limit; limits that are not reached come last. Insertion: stable, and there are few. */

@@ -13,13 +13,7 @@
 #include "common/base/opts.h"
 #include "common/base/paths.h"
 #include "common/base/utf8.h"
-#include "loadgen/doctor/devices.h"
-#include "loadgen/doctor/firewall.h"
-#include "loadgen/doctor/lossless.h"
-#include "loadgen/doctor/machine.h"
-#include "loadgen/doctor/memory.h"
-#include "loadgen/doctor/modules.h"
-#include "loadgen/doctor/process.h"
+#include "loadgen/doctor/checks.h"
 #include "loadgen/doctor/server.h"
 
 #define EXIT_STATUS_USAGE 2
@@ -82,23 +76,17 @@ static int print_json(const struct findings *f)
 static int look(const struct arguments *a)
 {
 	static struct findings f;	/* too large for a stack */
-	struct process_limits limits;
-	int ret;
+	int ret = 0;
 
 	modules_check("", &f);
 	devices_check("", &f);
 	lossless_check("", &f);
-	firewall_check("", &f);
+	firewall_check("", (unsigned)a->way.port, &f);
 	memory_check("", &f);
 	machine_check("", &f);
-	ret = process_limits_read(&limits);
-	if (ret)
-		findings_add(&f, "limits", FINDING_UNKNOWN, NULL, "limits cannot be read: %s", strerror(-ret));
-	else
-		process_check(&limits, &f);
+	process_check("", &f);
 	if (a->way.host)
 		server_check(&a->way, &f);
-	ret = 0;
 	if (a->json)
 		ret = print_json(&f);
 	else

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RDMA devices as /sys shows them: ports, addresses, network interfaces, and the files that programs open. No verbs: they
- * need the permissions that are checked here. See devices.h. */
-#include "loadgen/doctor/devices.h"
+ * need the permissions that are checked here. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "loadgen/doctor/base/ports.h"
 #include "loadgen/doctor/base/tree.h"
-#include "loadgen/doctor/gids.h"
 
 /* RoCE's largest MTU is 4096 bytes, with 84 bytes of headers at most; Ethernet's own MTU is 1500. */
 #define MTU_FULL 4200
 #define MTU_USUAL 1500
+#define MTU_JUMBO 9000
 
 struct look {
 	const char *root;
@@ -33,24 +32,29 @@ static void take_netdev(void *arg, const char *name)
 	char type[16], state[16];
 
 	if (l->netdev[0] || strlen(name) >= sizeof(l->netdev) ||
-	    tree_line(l->root, type, sizeof(type), "/sys/class/net/%s/type", name) || strcmp(type, "1") != 0)
+	    tree_line(tree_at(l->root, "/sys/class/net/%s/type", name), type, sizeof(type)) || strcmp(type, "1") != 0)
 		return;
 	/* An interface that cannot tell whether it has a carrier says "unknown" when it is up. */
-	if (tree_line(l->root, state, sizeof(state), "/sys/class/net/%s/operstate", name) == 0 &&
+	if (tree_line(tree_at(l->root, "/sys/class/net/%s/operstate", name), state, sizeof(state)) == 0 &&
 	    (strcmp(state, "up") == 0 || strcmp(state, "unknown") == 0))
 		memcpy(l->netdev, name, strlen(name) + 1);
+}
+
+/* A software device takes an Ethernet interface. */
+static void mend_with_soft_roce(const struct look *l, struct finding *f)
+{
+	if (l->netdev[0])
+		finding_mend(f, "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev %s", l->netdev);
 }
 
 static void say_no_device(struct look *l)
 {
 	struct finding *f;
 
-	tree_each(l->root, "/sys/class/net", take_netdev, l);
 	f = findings_add(l->out, "device", FINDING_WRONG, why_device, "this machine has no RDMA device%s", l->netdev[0] ? "" :
 			 ", and no Ethernet interface that is up to make a software one on; `scripts/softroce vm` boots a "
 			 "micro-VM that has one");
-	if (l->netdev[0])
-		finding_mend(f, "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev %s", l->netdev);
+	mend_with_soft_roce(l, f);
 }
 
 /* --- a port --- */
@@ -62,7 +66,7 @@ static void check_mtu(struct look *l, const char *netdev)
 
 	if (!netdev[0])
 		return;
-	if (!tree_number(l->root, &mtu, "/sys/class/net/%s/mtu", netdev)) {
+	if (!tree_number(tree_at(l->root, "/sys/class/net/%s/mtu", netdev), &mtu)) {
 		findings_add(l->out, "mtu", FINDING_UNKNOWN, NULL, "the MTU of %s cannot be read", netdev);
 		return;
 	}
@@ -70,10 +74,7 @@ static void check_mtu(struct look *l, const char *netdev)
 			 mtu < MTU_USUAL ? "RDMA packets carry less than 1024 bytes, and both ends must agree." :
 					   "RDMA packets carry up to 4096 bytes only with larger frames, if the switches take them.",
 			 "%s has an MTU of %ld bytes", netdev, mtu);
-	if (mtu < MTU_USUAL)
-		finding_mend(f, "ip link set %s mtu %d", netdev, MTU_USUAL);
-	else if (mtu < MTU_FULL)
-		finding_mend(f, "ip link set %s mtu 9000", netdev);
+	finding_mend(f, "ip link set %s mtu %d", netdev, mtu < MTU_USUAL ? MTU_USUAL : MTU_JUMBO);
 }
 
 static void check_port(void *arg, const struct rdma_port *p)
@@ -83,16 +84,15 @@ static void check_port(void *arg, const struct rdma_port *p)
 	struct finding *f;
 	bool active;
 
-	if (tree_line(l->root, state, sizeof(state), "/sys/class/infiniband/%s/ports/%s/state", p->device, p->port)) {
-		findings_add(l->out, "link", FINDING_UNKNOWN, NULL, "the state of %s port %s cannot be read", p->device,
-			     p->port);
+	if (tree_line(tree_at(l->root, "%s/state", p->sys), state, sizeof(state))) {
+		findings_add(l->out, "link", FINDING_UNKNOWN, NULL, "the state of %s cannot be read", p->name);
 		return;
 	}
 	active = strstr(state, "ACTIVE") != NULL;
 	f = findings_add(l->out, "link", active ? FINDING_FINE : FINDING_WRONG,
-			 "Nothing is sent or received through a port that is not active.", "%s port %s on %s: %s",
-			 p->device, p->port, p->netdev[0] ? p->netdev : "no network interface", state);
-	if (!active && p->netdev[0])
+			 "Nothing is sent or received through a port that is not active.", "%s on %s: %s",
+			 p->name, p->netdev[0] ? p->netdev : "no network interface", state);
+	if (p->netdev[0])
 		finding_mend(f, "ip link set %s up", p->netdev);
 	gids_check(l->root, p, l->out);
 	check_mtu(l, p->netdev);
@@ -104,14 +104,11 @@ static void check_efa(struct look *l, const char *name)
 {
 	struct finding *f;
 
-	l->netdev[0] = '\0';
-	tree_each(l->root, "/sys/class/net", take_netdev, l);
 	f = findings_add(l->out, "device", FINDING_WRONG,
 			 "Connections are reliable ones of rdmacm, which EFA does not have: clients may go over sockets "
 			 "(--transport tcp or tls), or over Soft-RoCE.",
 			 "%s is an Elastic Fabric Adapter", name);
-	if (l->netdev[0])
-		finding_mend(f, "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev %s", l->netdev);
+	mend_with_soft_roce(l, f);
 }
 
 /* By the driver: udev gives devices names such as rdmap0s6. */
@@ -119,7 +116,7 @@ static void check_kind(struct look *l, const char *name)
 {
 	char driver[64];
 
-	if (!tree_link(l->root, driver, sizeof(driver), "/sys/class/infiniband/%s/device/driver", name))
+	if (!tree_link(tree_at(l->root, "/sys/class/infiniband/%s/device/driver", name), driver, sizeof(driver)))
 		driver[0] = '\0';
 	if (strcmp(driver, "efa") == 0 || (!driver[0] && strncmp(name, "efa", 3) == 0))
 		check_efa(l, name);
@@ -145,12 +142,10 @@ static const char why_file[] = "Programs reach the device through this file.";
 
 static void check_file(struct look *l, const char *name)
 {
-	char path[PATH_MAX];
+	const struct tree_path at = tree_at(l->root, "/dev/infiniband/%s", name);
 	struct finding *f;
 
-	if (!tree_path(l->root, path, sizeof(path), "/dev/infiniband/%s", name))
-		return;
-	if (access(path, R_OK | W_OK) == 0) {
+	if (access(at.v, R_OK | W_OK) == 0) {
 		findings_add(l->out, "access", FINDING_FINE, NULL, "/dev/infiniband/%s can be opened", name);
 	} else if (errno == ENOENT) {
 		f = findings_add(l->out, "access", FINDING_WRONG, why_file, "/dev/infiniband/%s is missing", name);
@@ -171,6 +166,7 @@ void devices_check(const char *root, struct findings *out)
 {
 	struct look l = { .root = root, .out = out };
 
+	tree_each(root, "/sys/class/net", take_netdev, &l);
 	if (tree_each(root, "/sys/class/infiniband", check_device, &l) <= 0) {
 		say_no_device(&l);
 		return;

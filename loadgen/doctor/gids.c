@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The GIDs of a port, from its folders `gids` and `gid_attrs` (Documentation/ABI/stable/sysfs-class-infiniband of
- * Linux). See gids.h. */
-#include "loadgen/doctor/gids.h"
+ * Linux). See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -52,8 +52,7 @@ static const char *type_of(struct gids *g, int index)
 	const struct rdma_port *p = g->port;
 	char line[32];
 
-	if (tree_line(g->root, line, sizeof(line), "/sys/class/infiniband/%s/ports/%s/gid_attrs/types/%d", p->device,
-		      p->port, index))
+	if (tree_line(tree_at(g->root, "%s/gid_attrs/types/%d", p->sys, index), line, sizeof(line)))
 		return "of a type that cannot be read";
 	g->typed++;
 	if (strcmp(line, "RoCE v2") == 0)
@@ -70,8 +69,7 @@ static void add_to_list(struct gids *g, int index, const char *text, const char 
 	bool other;
 	int n;
 
-	other = tree_line(g->root, netdev, sizeof(netdev), "/sys/class/infiniband/%s/ports/%s/gid_attrs/ndevs/%d",
-			  p->device, p->port, index) == 0 &&
+	other = tree_line(tree_at(g->root, "%s/gid_attrs/ndevs/%d", p->sys, index), netdev, sizeof(netdev)) == 0 &&
 		netdev[0] && strcmp(netdev, p->netdev) != 0;
 	n = snprintf(g->list + used, sizeof(g->list) - used, "%s%d %s %s%s%s", used ? ", " : "", index, text, type,
 		     other ? " on " : "", other ? netdev : "");
@@ -87,8 +85,7 @@ static void take_gid(struct gids *g, int index)
 	struct in6_addr a;
 	const char *type;
 
-	if (tree_line(g->root, line, sizeof(line), "/sys/class/infiniband/%s/ports/%s/gids/%d", g->port->device,
-		      g->port->port, index) ||
+	if (tree_line(tree_at(g->root, "%s/gids/%d", g->port->sys, index), line, sizeof(line)) ||
 	    inet_pton(AF_INET6, line, &a) != 1 || IN6_IS_ADDR_UNSPECIFIED(&a))
 		return;
 	count_address(g, &a, text);
@@ -111,15 +108,13 @@ static void check_addresses(const struct gids *g)
 	struct finding *f;
 
 	if (g->ipv4) {
-		findings_add(g->out, "gid", FINDING_FINE, NULL, "%s port %s: IPv4 address %s among its GIDs", p->device,
-			     p->port, g->text);
+		findings_add(g->out, "gid", FINDING_FINE, NULL, "%s: IPv4 address %s among its GIDs", p->name, g->text);
 		return;
 	}
 	f = findings_add(g->out, "gid", g->ipv6 ? FINDING_NOTE : FINDING_WRONG,
 			 g->ipv6 ? "Peers without IPv6 cannot connect."
 				 : "Link-local addresses reach no other network.",
-			 "%s port %s: no IPv4 address among its GIDs (%u IPv6, %u link-local)", p->device, p->port,
-			 g->ipv6, g->local);
+			 "%s: no IPv4 address among its GIDs (%u IPv6, %u link-local)", p->name, g->ipv6, g->local);
 	mend_with_address(g, f);
 }
 
@@ -137,31 +132,29 @@ static void check_types(const struct gids *g)
 		snprintf(more, sizeof(more), ", and %u more", g->untold);
 	if (g->n && !g->typed) {
 		findings_add(g->out, "gid-type", FINDING_UNKNOWN, why_type,
-			     "%s port %s: the types of its GIDs cannot be read", p->device, p->port);
+			     "%s: the types of its GIDs cannot be read", p->name);
 		return;
 	}
 	f = findings_add(g->out, "gid-type", g->v2_addresses ? FINDING_FINE : FINDING_WRONG, why_type,
-			 "%s port %s: %s%s%s", p->device, p->port,
-			 g->v2_addresses ? "GIDs " : "no GID is of RoCE v2 and an IP address: ",
+			 "%s: %s%s%s", p->name, g->v2_addresses ? "GIDs " : "no GID is of RoCE v2 and an IP address: ",
 			 g->n ? g->list : "there is none", more);
 	/* Where there are addresses, they are of RoCE v1 because device or driver have no other. */
-	if (!g->v2_addresses && !g->ipv4 && !g->ipv6)
+	if (!g->ipv4 && !g->ipv6)
 		mend_with_address(g, f);
 }
 
 /* What rdma_cm takes is a setting of its own, which is there once somebody has made the device's folder in configfs. */
 static void check_mode(const struct gids *g)
 {
-	static const char file[] = "/sys/kernel/config/rdma_cm/%s/ports/%s/default_roce_mode";
 	const struct rdma_port *p = g->port;
 	struct finding *f;
 	char line[32];
 
-	if (tree_line(g->root, line, sizeof(line), file, p->device, p->port) || strcmp(line, "RoCE v2") == 0)
+	if (tree_line(tree_at(g->root, "%s/default_roce_mode", p->cm), line, sizeof(line)) || strcmp(line, "RoCE v2") == 0)
 		return;
-	f = findings_add(g->out, "gid-type", FINDING_WRONG, why_type, "%s port %s: rdma_cm is set to connections of %s",
-			 p->device, p->port, line);
-	finding_mend(f, "echo 'RoCE v2' >/sys/kernel/config/rdma_cm/%s/ports/%s/default_roce_mode", p->device, p->port);
+	f = findings_add(g->out, "gid-type", FINDING_WRONG, why_type, "%s: rdma_cm is set to connections of %s",
+			 p->name, line);
+	finding_mend(f, "echo 'RoCE v2' >%s/default_roce_mode", p->cm);
 }
 
 /* --- InfiniBand: the addresses are those of interfaces of IP over InfiniBand --- */
@@ -177,7 +170,7 @@ static void take_ipoib(void *arg, const char *name)
 	char type[16];
 
 	if (!i->name[0] && strlen(name) < sizeof(i->name) &&
-	    tree_line(i->root, type, sizeof(type), "/sys/class/net/%s/type", name) == 0 &&
+	    tree_line(tree_at(i->root, "/sys/class/net/%s/type", name), type, sizeof(type)) == 0 &&
 	    strcmp(type, ARPHRD_IPOIB) == 0)
 		memcpy(i->name, name, strlen(name) + 1);
 }
@@ -191,19 +184,17 @@ static void check_infiniband(const struct gids *g)
 	struct finding *f;
 
 	findings_add(g->out, "gid-type", g->n ? FINDING_FINE : FINDING_WRONG,
-		     "A port without a GID has not been set up by a subnet manager.", "%s port %s: GIDs %s", p->device,
-		     p->port, g->n ? g->list : "none");
+		     "A port without a GID has not been set up by a subnet manager.", "%s: GIDs %s", p->name,
+		     g->n ? g->list : "none");
 	tree_each(g->root, "/sys/class/net", take_ipoib, &i);
 	if (i.name[0]) {
 		findings_add(g->out, "gid", FINDING_FINE, NULL,
-			     "%s port %s is InfiniBand; its addresses are those of interfaces such as %s, "
-			     "which were not checked",
-			     p->device, p->port, i.name);
+			     "%s is InfiniBand; its addresses are those of interfaces such as %s, which were not checked",
+			     p->name, i.name);
 		return;
 	}
 	f = findings_add(g->out, "gid", FINDING_WRONG, why,
-			 "%s port %s is InfiniBand, and there is no interface for IP over InfiniBand", p->device,
-			 p->port);
+			 "%s is InfiniBand, and there is no interface for IP over InfiniBand", p->name);
 	finding_mend(f, "modprobe ib_ipoib");
 }
 
@@ -213,7 +204,7 @@ void gids_check(const char *root, const struct rdma_port *p, struct findings *ou
 
 	if (p->iwarp) {
 		findings_add(out, "gid", FINDING_NOTE, "Rampart has been run over RoCE only.",
-			     "%s port %s is of iWARP, whose GIDs are no addresses", p->device, p->port);
+			     "%s is of iWARP, whose GIDs are no addresses", p->name);
 		return;
 	}
 	for (int i = 0; i < GIDS_MAX; i++)

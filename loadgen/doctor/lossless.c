@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How packets of RDMA are marked, and whether the link stops before it loses them. A network without either works, only
- * slower when it is congested, so nothing here is wrong. See lossless.h. */
-#include "loadgen/doctor/lossless.h"
+ * slower when it is congested, so nothing here is wrong. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -34,49 +34,37 @@ static void say_no_default(struct look *l, const struct rdma_port *p)
 {
 	struct finding *f;
 
-	if (tree_has(l->root, CONFIGFS "/rdma_cm")) {
+	if (tree_has(tree_at(l->root, CONFIGFS "/rdma_cm"))) {
 		f = findings_add(l->out, "dscp", FINDING_NOTE, why_dscp,
-				 "%s port %s: no default was set, packets have DSCP 0", p->device, p->port);
-		finding_mend(f,
-			     "mkdir -p " CONFIGFS "/rdma_cm/%s && echo 104 >" CONFIGFS
-			     "/rdma_cm/%s/ports/%s/default_roce_tos",
-			     p->device, p->device, p->port);
+				 "%s: no default was set, packets have DSCP 0", p->name);
+		finding_mend(f, "mkdir -p " CONFIGFS "/rdma_cm/%s && echo 104 >%s/default_roce_tos", p->device, p->cm);
 		return;
 	}
 	f = findings_add(l->out, "dscp", FINDING_NOTE, why_dscp,
-			 "%s port %s: not shown by this system: configfs is not mounted, or has "
-			 "nothing of rdma_cm",
-			 p->device, p->port);
+			 "%s: not shown by this system: configfs is not mounted, or has nothing of rdma_cm", p->name);
 	if (tree_each(l->root, CONFIGFS, ignore_name, NULL) == 0)
 		finding_mend(f, "mount -t configfs configfs " CONFIGFS);
 }
 
 static void check_dscp(struct look *l, const struct rdma_port *p)
 {
-	static const char file[] = CONFIGFS "/rdma_cm/%s/ports/%s/default_roce_tos";
 	char class[64];
 	struct finding *f;
 	long tos;
 
 	/* Of NVIDIA's own drivers; it goes before everything else. */
-	if (tree_line(l->root, class, sizeof(class), "/sys/class/infiniband/%s/tc/%s/traffic_class", p->device,
-		      p->port) == 0 &&
-	    class[0])
-		findings_add(l->out, "dscp", FINDING_FINE, NULL, "%s port %s: the driver's traffic_class: %s",
-			     p->device, p->port, class);
-	if (!tree_has(l->root, CONFIGFS "/rdma_cm/%s/ports/%s", p->device, p->port)) {
+	tree_line(tree_at(l->root, "/sys/class/infiniband/%s/tc/%s/traffic_class", p->device, p->port), class, sizeof(class));
+	if (class[0])
+		findings_add(l->out, "dscp", FINDING_FINE, NULL, "%s: the driver's traffic_class: %s", p->name, class);
+	if (!tree_has(tree_at(l->root, "%s", p->cm))) {
 		say_no_default(l, p);
-	} else if (!tree_number(l->root, &tos, file, p->device, p->port)) {
+	} else if (!tree_number(tree_at(l->root, "%s/default_roce_tos", p->cm), &tos)) {
 		findings_add(l->out, "dscp", FINDING_UNKNOWN, why_dscp,
-			     "%s port %s: default_roce_tos of rdma_cm cannot be read", p->device, p->port);
+			     "%s: default_roce_tos of rdma_cm cannot be read", p->name);
 	} else {
 		f = findings_add(l->out, "dscp", tos >> 2 ? FINDING_FINE : FINDING_NOTE, why_dscp,
-				 "%s port %s: packets have DSCP %ld (a "
-				 "default_roce_tos of %ld)",
-				 p->device, p->port, tos >> 2, tos);
-		if (!(tos >> 2))
-			finding_mend(f, "echo 104 >" CONFIGFS "/rdma_cm/%s/ports/%s/default_roce_tos", p->device,
-				     p->port);
+				 "%s: packets have DSCP %ld (a default_roce_tos of %ld)", p->name, tos >> 2, tos);
+		finding_mend(f, "echo 104 >%s/default_roce_tos", p->cm);
 	}
 }
 
@@ -106,8 +94,7 @@ static void say_priorities(struct look *l, const char *netdev, uint8_t prioritie
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%d", list[0] ? ", " : "", i);
 	f = findings_add(l->out, "pfc", priorities ? FINDING_FINE : FINDING_NOTE, why_pause,
 			 "%s: flow control of priorities (PFC): %s", netdev, priorities ? list : "none");
-	if (!priorities)
-		finding_mend(f, "dcb pfc set dev %s prio-pfc 3:on", netdev);
+	finding_mend(f, "dcb pfc set dev %s prio-pfc 3:on", netdev);
 }
 
 static void say_pause(struct look *l, const char *netdev, const struct driver_pause *p, bool priorities)
@@ -118,8 +105,7 @@ static void say_pause(struct look *l, const char *netdev, const struct driver_pa
 	f = findings_add(l->out, "pause", fine ? FINDING_FINE : FINDING_NOTE, why_pause,
 			 "%s: pause frames of the link: rx %s, tx %s%s", netdev, p->rx ? "on" : "off",
 			 p->tx ? "on" : "off", !on && fine ? "; priorities have their own" : "");
-	if (!fine)
-		finding_mend(f, "ethtool -A %s rx on tx on", netdev);
+	finding_mend(f, "ethtool -A %s rx on tx on", netdev);
 }
 
 static void check_flow_control(struct look *l, const char *netdev)

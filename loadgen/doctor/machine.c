@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The machine around the devices: where it runs, and what makes its times vary. See machine.h. */
-#include "loadgen/doctor/machine.h"
+/* The machine around the devices: where it runs, and what makes its times vary. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 static void check_container(const char *root, struct findings *out)
 {
-	if (!tree_has(root, "/.dockerenv") && !tree_has(root, "/run/.containerenv") &&
-	    !tree_has(root, "/var/run/secrets/kubernetes.io"))
+	if (!tree_has(tree_at(root, "/.dockerenv")) && !tree_has(tree_at(root, "/run/.containerenv")) &&
+	    !tree_has(tree_at(root, "/var/run/secrets/kubernetes.io")))
 		return;
 	findings_add(out, "container", FINDING_NOTE, "It has the devices, limits and addresses that it was given (docs/launchers.md).",
 		     "this is a container");
@@ -20,7 +20,7 @@ static bool check_wsl(const char *root, struct findings *out)
 {
 	char release[128], lower[128] = "";
 
-	if (tree_line(root, release, sizeof(release), "/proc/sys/kernel/osrelease"))
+	if (tree_line(tree_at(root, "/proc/sys/kernel/osrelease"), release, sizeof(release)))
 		return false;
 	for (size_t i = 0; release[i]; i++)
 		lower[i] = (char)tolower((unsigned char)release[i]);
@@ -41,7 +41,7 @@ static bool check_wsl(const char *root, struct findings *out)
 
 static void dmi(const char *root, const char *field, char out[64])
 {
-	tree_line(root, out, 64, "/sys/class/dmi/id/%s", field);
+	tree_line(tree_at(root, "/sys/class/dmi/id/%s", field), out, 64);
 }
 
 static void check_cloud(const char *root, struct findings *out)
@@ -74,13 +74,12 @@ static void check_governor(const char *root, struct findings *out)
 	bool fast;
 	struct finding *f;
 
-	if (tree_line(root, governor, sizeof(governor), "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
+	if (tree_line(tree_at(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), governor, sizeof(governor)))
 		return;
 	fast = strcmp(governor, "performance") == 0;
 	f = findings_add(out, "governor", fast ? FINDING_FINE : FINDING_NOTE, "A CPU that sleeps or slows down between messages adds to "
 			 "their latency.", "the governor of the CPUs' frequency is %s", governor);
-	if (!fast)
-		finding_mend(f, "for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >\"$g\"; done");
+	finding_mend(f, "for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >\"$g\"; done");
 }
 
 void machine_check(const char *root, struct findings *out)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Huge pages and NUMA nodes. Nothing here keeps a run from working. See memory.h. */
-#include "loadgen/doctor/memory.h"
+/* Huge pages and NUMA nodes. Nothing here keeps a run from working. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
 
 #include "common/host/place.h"
@@ -19,7 +18,7 @@ static void check_reserved(const char *root, struct findings *out)
 	struct finding *f;
 	bool much;
 
-	if (tree_text(root, text, sizeof(text), "/proc/meminfo") || !proc_text_field(text, "MemAvailable")) {
+	if (tree_text(tree_at(root, "/proc/meminfo"), text, sizeof(text)) || !proc_text_field(text, "MemAvailable")) {
 		findings_add(out, "hugepages", FINDING_UNKNOWN, NULL, "/proc/meminfo cannot be read");
 		return;
 	}
@@ -37,8 +36,7 @@ static void check_reserved(const char *root, struct findings *out)
 			 "what is in them cannot be used for anything else.",
 			 "%" PRIu64 " of %" PRIu64 " reserved huge pages of %" PRIu64 " KiB are free%s", unused, total,
 			 kib, much ? ": more than the other memory that is available" : "");
-	if (much)
-		finding_mend(f, "echo 0 >/proc/sys/vm/nr_hugepages");
+	finding_mend(f, "echo 0 >/proc/sys/vm/nr_hugepages");
 }
 
 static void check_transparent(const char *root, struct findings *out)
@@ -48,7 +46,7 @@ static void check_transparent(const char *root, struct findings *out)
 	struct finding *f;
 	bool always;
 
-	if (tree_line(root, line, sizeof(line), file)) {
+	if (tree_line(tree_at(root, file), line, sizeof(line))) {
 		findings_add(out, "thp", FINDING_NOTE, NULL, "this kernel has no transparent huge pages");
 		return;
 	}
@@ -65,8 +63,7 @@ static void check_transparent(const char *root, struct findings *out)
 			 "Buffers do not ask for huge pages, with which a device has fewer "
 			 "addresses to look up: they have them only if everybody has.",
 			 "transparent huge pages: %s", mode);
-	if (!always)
-		finding_mend(f, "echo always >%s", file);
+	finding_mend(f, "echo always >%s", file);
 }
 
 /* --- NUMA --- */
@@ -74,7 +71,7 @@ static void check_transparent(const char *root, struct findings *out)
 struct numa {
 	const char *root;
 	struct findings *out;
-	char sys[PATH_MAX];
+	struct tree_path sys;
 	int nodes;
 };
 
@@ -83,7 +80,7 @@ static void check_device_node(void *arg, const char *device)
 	static const char why[] =
 		"Data that crosses from one node to another takes longer; --numa auto keeps threads on the device's node.";
 	const struct numa *n = arg;
-	int node = place_node_of_rdma(n->sys, device);
+	int node = place_node_of_rdma(n->sys.v, device);
 	char cpus[64];
 	struct finding *f;
 	cpu_set_t set;
@@ -93,10 +90,10 @@ static void check_device_node(void *arg, const char *device)
 			     device, n->nodes);
 		return;
 	}
-	if (tree_line(n->root, cpus, sizeof(cpus), "/sys/devices/system/node/node%d/cpulist", node) ||
+	if (tree_line(tree_at(n->root, "/sys/devices/system/node/node%d/cpulist", node), cpus, sizeof(cpus)) ||
 	    cpus[strspn(cpus, "0123456789,-")])
 		cpus[0] = '\0';
-	if (place_cpus_beside(n->sys, node, &set)) {
+	if (place_cpus_beside(n->sys.v, node, &set)) {
 		findings_add(n->out, "numa", FINDING_FINE, NULL, "%s is at node %d of %d, whose CPUs are %s", device,
 			     node, n->nodes, cpus);
 		return;
@@ -110,11 +107,9 @@ static void check_device_node(void *arg, const char *device)
 
 static void check_numa(const char *root, struct findings *out)
 {
-	struct numa n = { .root = root, .out = out };
+	struct numa n = { .root = root, .out = out, .sys = tree_at(root, "%s", PLACE_SYS) };
 
-	if (!tree_path(root, n.sys, sizeof(n.sys), "%s", PLACE_SYS))
-		return;
-	n.nodes = place_nodes(n.sys);
+	n.nodes = place_nodes(n.sys.v);
 	if (n.nodes <= 1)
 		findings_add(out, "numa", FINDING_FINE, NULL, "%s",
 			     n.nodes ? "this machine has one NUMA node" : "this machine shows no NUMA nodes");

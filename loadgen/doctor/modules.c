@@ -1,11 +1,55 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The modules without which programs reach no RDMA device, and the drivers. See modules.h. */
-#include "loadgen/doctor/modules.h"
+/* The modules without which programs reach no RDMA device, and the drivers. See checks.h. */
+#include "loadgen/doctor/checks.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "loadgen/doctor/base/module.h"
 #include "loadgen/doctor/base/tree.h"
+
+/* --- one module --- */
+
+/* The file of a module, such as "kernel/drivers/infiniband/hw/efa/efa.ko", may have '-' where its name has '_'. */
+static bool is_file_of(char *line, const char *name)
+{
+	char *file = strrchr(line, '/');
+	size_t n = strlen(name);
+
+	file = file ? file + 1 : line;
+	for (char *c = file; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	return strncmp(file, name, n) == 0 && strcmp(file + n, ".ko\n") == 0;
+}
+
+static enum module_state look_in_list(const char *root, const char *name)
+{
+	char release[128], line[512];
+	struct tree_path list;
+	bool found = false;
+	FILE *f;
+
+	if (tree_line(tree_at(root, "/proc/sys/kernel/osrelease"), release, sizeof(release)) || !tree_is_name(release))
+		return MODULE_UNKNOWN;
+	list = tree_at(root, "/lib/modules/%s/modules.builtin", release);
+	f = fopen(list.v, "re");
+	if (!f)
+		return MODULE_UNKNOWN;
+	while (!found && fgets(line, sizeof(line), f))
+		found = is_file_of(line, name);
+	fclose(f);
+	return found ? MODULE_BUILT_IN : MODULE_ABSENT;
+}
+
+enum module_state module_state(const char *root, const char *name)
+{
+	/* One that is built in has a folder if it has parameters, but was never initialised as a module. */
+	if (tree_has(tree_at(root, "/sys/module/%s/initstate", name)))
+		return MODULE_LOADED;
+	return tree_has(tree_at(root, "/sys/module/%s", name)) ? MODULE_BUILT_IN : look_in_list(root, name);
+}
+
+/* --- all of them --- */
 
 /* What each needs, and what it makes in /sys when it is there, loaded or built in. */
 static const struct core {
@@ -52,7 +96,7 @@ static void check_core(const char *root, struct findings *out)
 	for (size_t i = 0; i < N_CORE; i++) {
 		enum module_state s = module_state(root, core[i].name);
 
-		if (s == MODULE_LOADED || s == MODULE_BUILT_IN || tree_has(root, "%s", core[i].makes)) {
+		if (s == MODULE_LOADED || s == MODULE_BUILT_IN || tree_has(tree_at(root, "%s", core[i].makes))) {
 			add_name(&have, core[i].name, how_text(s));
 			continue;
 		}
@@ -61,7 +105,7 @@ static void check_core(const char *root, struct findings *out)
 	}
 	if (!missing.text[0]) {
 		findings_add(out, "modules", FINDING_FINE, NULL, "the kernel has %s", have.text);
-	} else if (!tree_has(root, "/sys/class")) {
+	} else if (!tree_has(tree_at(root, "/sys/class"))) {
 		findings_add(out, "modules", FINDING_UNKNOWN, why, "/sys is not there: modules cannot be looked at");
 	} else {
 		f = findings_add(out, "modules", FINDING_WRONG, why, "the kernel has not loaded %s%s%s", missing.text,

@@ -24,10 +24,10 @@ static void of_threads(const struct estimate_in *in, const struct estimate_row *
 	if (r->side == ESTIMATE_GENERATOR)
 		snprintf(text, size, "--threads %llu, or a lower --inflight", threads_for(r, in->generator.workers));
 	else if (in->server.own)
-		snprintf(text, size, "--server-threads %llu, or a lower --inflight", threads_for(r, in->server.threads));
+		snprintf(text, size, "--server-threads %llu, or a lower --inflight", threads_for(r, in->server.size.threads));
 	else
 		snprintf(text, size, "rdma_server --threads %llu, with a --srq-depth and --cq-depth that allow it, or a lower "
-			 "--inflight", threads_for(r, in->server.threads));
+			 "--inflight", threads_for(r, in->server.size.threads));
 }
 
 static void of_fds(const struct estimate_in *in, const struct estimate_row *r, char *text, size_t size)
@@ -60,8 +60,8 @@ const char *advice_text(const struct estimate_in *in, const struct estimate_row 
 		snprintf(text, size, "rdma_server --max-per-address %.0f (0: no limit), or more load hosts", r->needed);
 		break;
 	case ESTIMATE_handshakes:
-		snprintf(text, size, "%sthreads %llu, or --connect-concurrency %.0f", more, threads_for(r, in->server.threads),
-			 r->limit * (double)in->server.threads / 2);
+		snprintf(text, size, "%sthreads %llu, or --connect-concurrency %.0f", more, threads_for(r, in->server.size.threads),
+			 r->limit * (double)in->server.size.threads / 2);
 		break;
 	case ESTIMATE_qps: of_device(r, "max_qp", text, size); break;
 	case ESTIMATE_cqs: of_device(r, "max_cq", text, size); break;

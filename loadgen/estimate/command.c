@@ -60,29 +60,6 @@ static bool is_bytes(enum estimate_resource r)
 	return r >= ESTIMATE_pinned_bytes;
 }
 
-static const char *const titles[ESTIMATE_N] = {
-	[ESTIMATE_max_clients] = "clients (--max-clients)",
-	[ESTIMATE_max_per_address] = "clients of an address",
-	[ESTIMATE_handshakes] = "TLS connections of a shard",
-	[ESTIMATE_qps] = "queue pairs",
-	[ESTIMATE_cqs] = "completion queues",
-	[ESTIMATE_mrs] = "memory regions",
-	[ESTIMATE_mws] = "memory windows",
-	[ESTIMATE_sq_entries] = "entries of a send queue",
-	[ESTIMATE_cq_entries] = "entries of a completion queue",
-	[ESTIMATE_receives] = "entries of a receive queue",
-	[ESTIMATE_fds] = "descriptors, at the peak",
-	[ESTIMATE_fds_at_start] = "descriptors, checked at start",
-	[ESTIMATE_ports] = "local ports",
-	[ESTIMATE_threads] = "threads",
-	[ESTIMATE_pinned_bytes] = "registered memory",
-	[ESTIMATE_pinned_at_start_bytes] = "registered memory, checked at start",
-	[ESTIMATE_memory_at_start_bytes] = "memory that peers can take",
-	[ESTIMATE_rss_bytes] = "resident memory",
-	[ESTIMATE_kernel_bytes] = "memory of the kernel, all",
-	[ESTIMATE_memory_bytes] = "memory of the machine",
-};
-
 static const char *amount(enum estimate_resource r, double v, char text[static 32])
 {
 	if (isnan(v))
@@ -106,7 +83,7 @@ static void print_row(const struct estimate_row *r)
 		snprintf(share, sizeof(share), "%.1f %%", 100 * r->needed / r->limit);
 	if (isfinite(r->clients))
 		snprintf(clients, sizeof(clients), "%.0f", r->clients);
-	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s  %s", titles[r->resource], estimate_side_names[r->side],
+	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s  %s", estimate_resource_titles[r->resource], estimate_side_names[r->side],
 			amount(r->resource, r->needed, needed), amount(r->resource, r->limit, limit), share, clients,
 			is_unknown(r) ? "unknown" : isinf(r->limit) ? "" : estimate_fits(r) ? "fits" : "SHORT");
 }
@@ -117,8 +94,9 @@ static void print_server(const struct plan *p)
 
 	utf8_print_line(stdout, "Server: %s%s with --threads %llu --max-clients %llu --credits %llu --message-size %llu --region-size %llu",
 			s->own ? "started by performance_test" : p->cfg->server, s->own ? "" : ", running",
-			(unsigned long long)s->threads, (unsigned long long)s->max_clients, (unsigned long long)s->credits,
-			(unsigned long long)s->message_bytes, (unsigned long long)s->region_bytes);
+			(unsigned long long)s->size.threads, (unsigned long long)s->size.max_clients,
+			(unsigned long long)s->size.credits, (unsigned long long)s->size.message_bytes,
+			(unsigned long long)s->size.region_bytes);
 	if (!p->in.over_sockets && (p->in.server_host.driver == MEMORY_OTHER || p->in.generator_host.driver == MEMORY_OTHER))
 		printf("Memory: what the queues of this RDMA driver take is not known; its figures are rough.\n");
 }
@@ -142,11 +120,11 @@ static void print_end(const struct plan *p)
 
 	for (size_t i = 0; i < p->n; i++)
 		if (!estimate_fits(&p->rows[i]))
-			utf8_print_line(stdout, "Short: %s (%s); set: %s", titles[p->rows[i].resource],
+			utf8_print_line(stdout, "Short: %s (%s); set: %s", estimate_resource_titles[p->rows[i].resource],
 					estimate_side_names[p->rows[i].side],
 					advice_text(&p->in, &p->rows[i], text, sizeof(text)));
 	if (p->first < p->n && isfinite(p->rows[p->first].clients))
-		utf8_print_line(stdout, "Gives out first: %s (%s), beyond %.0f clients%s%s", titles[p->rows[p->first].resource],
+		utf8_print_line(stdout, "Gives out first: %s (%s), beyond %.0f clients%s%s", estimate_resource_titles[p->rows[p->first].resource],
 				estimate_side_names[p->rows[p->first].side], p->rows[p->first].clients,
 				p->status == TOO_MANY ? "" : "; set: ",
 				p->status == TOO_MANY ? "" : advice_text(&p->in, &p->rows[p->first], text, sizeof(text)));
@@ -205,9 +183,9 @@ static json_t *plan_json(const struct plan *p)
 			 "driver_is_known", p->in.server_host.driver != MEMORY_OTHER &&
 					    p->in.generator_host.driver != MEMORY_OTHER,
 			 "first", p->first < p->n ? row_json(p, &p->rows[p->first]) : json_null(),
-			 "server", "own", s->own, "threads", (json_int_t)s->threads,
-			 "max_clients", (json_int_t)s->max_clients, "credits", (json_int_t)s->credits,
-			 "message_bytes", (json_int_t)s->message_bytes, "region_bytes", (json_int_t)s->region_bytes,
+			 "server", "own", s->own, "threads", (json_int_t)s->size.threads,
+			 "max_clients", (json_int_t)s->size.max_clients, "credits", (json_int_t)s->size.credits,
+			 "message_bytes", (json_int_t)s->size.message_bytes, "region_bytes", (json_int_t)s->size.region_bytes,
 			 "held", held_json(p), "rows", rows);
 }
 

@@ -9,8 +9,8 @@
  * - A client holds a port of the RDMA connection manager and uses one of TCP's, which rests for 60 s afterwards. Each has
  *   a space of its own, of the same size, so both end at the same number.
  * - Resident memory: what a process has without clients, the tables and buffers made at start, queues that the driver maps
- *   (memory.c), and what each client and each TLS connection takes. The constants were measured on Soft-RoCE with 100 to
- *   1,000 clients (docs/capacity.md, "Before the run"); the slabs are registered, and so wholly resident.
+ *   (memory.c), and what each client and each TLS connection takes (measured: memory.h); the slabs are registered, and so
+ *   wholly resident.
  * - Of a server that runs, its report says what it has now, tables and buffers included; clients come on top.
  */
 #include "loadgen/estimate/estimate.h"
@@ -21,58 +21,38 @@
 
 #include "common/hist/hist.h"
 #include "common/rdma/ep.h"
+#include "common/wire/transport.h"
 #include "loadgen/traffic/worker_stats.h"
 
-#define MIB 1048576.0
-#define PAGE_BYTES 4096.0
 #define REST_S 6.0
 #define PORT_REST_S 60.0		/* TIME_WAIT of TCP */
-/* Processes without threads that work and without clients: pages of the programs and libraries, OpenSSL's tables, the log. */
-#define SERVER_BYTES (12 * MIB)
-#define GENERATOR_BYTES (11.5 * MIB)
-/* Of a shard, and of a worker on a rail: loop, TLS context, stack. Histograms and tables come on top. */
-#define SHARD_BYTES (0.1 * MIB)
-#define WORKER_BYTES (0.1 * MIB)
-#define SHARD_HISTS 6.0		/* stages of server/tables/stats.h */
-/* A step's (loadgen/step/step.c), those of clients that connect alone (floor.c), and of intervals (loadgen/ramp/current.c). */
-#define STEP_HISTS (7.0 + WORKLOAD_KINDS_MAX + STAGE_TIMED + HANDSHAKE_N * (STAGE_TIMED + 1))
-#define ALONE_HISTS (2.0 + STAGE_TIMED)
-#define INTERVAL_HISTS 3.0
-/* The kernel's: lists of free pages, stacks, page tables, of a process. */
-#define PROCESS_KERNEL_BYTES (3 * MIB)
 #define SERVER_FDS 9.0
 #define GENERATOR_FDS 9.0
-#define GENERATOR_FDS_SPARE 128.0	/* loadgen/preflight.c */
 #define THREAD_FDS 6.0		/* of a shard or worker: loop, channels, listeners */
 #define SERVER_THREADS 2.0	/* main, log */
 #define GENERATOR_THREADS 2.0
-/* Slots of a shard's tables (server/shard/, server/tables/): a connection with its session, also of those that do the
- * handshake; a socket that waits; an address, with its places in lists and chains. */
-#define SERVER_CONN_BYTES 1070.0
-#define SERVER_WAITING_BYTES 208.0
-#define SERVER_ADDRESS_BYTES 256.0
-#define SERVER_CLIENT_BYTES 500.0	/* what connecting leaves in the libraries */
-#define CLIENT_BYTES 1620.0		/* struct client_conn, struct wclient, times of its operations */
-#define CLIENT_LEFT_BYTES 1900.0	/* what connecting leaves in the libraries */
-#define POOL_SLOT_BYTES 60.0
-#define PSN_REGISTRY_PAGES 512.0
-#define TLS_SERVER_BYTES (20 * 1024.0)
-#define TLS_CLIENT_BYTES (20 * 1024.0)
-#define TIME_WAIT_BYTES 300.0
 
-const char *const estimate_resource_names[] = {
-#define X(name) #name,
-	ESTIMATE_RESOURCES(X)
+#define X(name, title) #name,
+const char *const estimate_resource_names[] = { ESTIMATE_RESOURCES(X) };
 #undef X
-};
+#define X(name, title) title,
+const char *const estimate_resource_titles[] = { ESTIMATE_RESOURCES(X) };
+#undef X
 const char *const estimate_side_names[] = { "server", "generator", "both" };
 
-/* What one end needs. NAN throughout where it does not apply. */
+/* How much of each resource one end needs, and how much there is. */
 struct end {
-	double qps, cqs, mrs, mws, sq_entries, cq_entries, receives, fds, threads, pinned_bytes, rss_bytes;
-	double fds_at_start, pinned_at_start_bytes;	/* checked by the programs */
+	bool has[ESTIMATE_N];	/* the end has a row for it */
+	double needed[ESTIMATE_N], limit[ESTIMATE_N];
 	struct memory_use use;	/* of queues and connections */
 };
+
+static void end_set(struct end *e, enum estimate_resource r, double needed, double limit)
+{
+	e->has[r] = true;
+	e->needed[r] = needed;
+	e->limit[r] = limit;
+}
 
 /* A limit of a device, which another host may have told: one that is not known, or makes no sense, does not bound sizes. */
 static uint64_t bound(double limit)
@@ -80,13 +60,9 @@ static uint64_t bound(double limit)
 	return limit >= 0 && limit < UINT32_MAX ? (uint64_t)limit : UINT32_MAX;
 }
 
-static struct sizes_device device_of(const struct estimate_host *h, uint64_t cq_depth)
+static struct sizes_device device_of(const struct estimate_host *h)
 {
-	struct sizes_device d = { bound(h->max_qp), bound(h->max_cqe), bound(h->max_srq_wr) };
-
-	if (cq_depth)
-		d.max_cqe = MIN(d.max_cqe, cq_depth);
-	return d;
+	return (struct sizes_device){ bound(h->max_qp), bound(h->max_cqe), bound(h->max_srq_wr) };
 }
 
 /* Descriptors with which a process of so many threads watches itself, its machine and its ports; samples of the server
@@ -98,7 +74,7 @@ static double watch_fds(const struct estimate_host *h, double rails, double thre
 
 static double pages(double bytes)
 {
-	return ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
+	return ceil(bytes / MEMORY_PAGE_BYTES) * MEMORY_PAGE_BYTES;
 }
 
 /* TLS connections that are open at once. */
@@ -126,10 +102,9 @@ static double tcp_ports(const struct estimate_in *in)
 }
 
 /* Queues of an endpoint, without its queue pairs. */
-static void add_queues(struct memory_use *u, enum memory_driver driver, const struct sizes *s, const struct sizes_device *d,
-		       double endpoints)
+static void add_queues(struct memory_use *u, enum memory_driver driver, const struct sizes *s, double endpoints)
 {
-	uint64_t each = sizes_qps_per_cq(s, d);
+	uint64_t each = s->qps_per_cq;
 
 	memory_add(u, endpoints, memory_of_srq(driver, s->recv_depth + EP_BATCH));
 	memory_add(u, endpoints, memory_of_cq(driver, s->recv_depth + EP_BATCH));
@@ -140,98 +115,113 @@ static void add_queues(struct memory_use *u, enum memory_driver driver, const st
 		memory_add(u, endpoints, memory_of_cq(driver, (double)(s->qps % each) * s->sq_depth));
 }
 
+static void end_set_queues(struct end *e, const struct sizes *z, const struct estimate_host *h, uint64_t srq_depth, double receives)
+{
+	uint64_t most = bound(h->max_srq_wr);
+
+	end_set(e, ESTIMATE_sq_entries, z->sq_depth, h->max_qp_wr);
+	end_set(e, ESTIMATE_cq_entries, fmax(receives, z->sq_depth), (double)z->max_cqe);
+	end_set(e, ESTIMATE_receives, receives, (double)(srq_depth ? MIN(srq_depth + EP_BATCH, most) : most));
+}
+
+/* `rss` with all clients, of which the process has `has` already; `kernel_has` is what the kernel uses already. */
+static void end_set_memory(struct end *e, const struct estimate_in *in, const struct estimate_host *h, double rss, double has,
+			   double kernel_has)
+{
+	double kernel = MEMORY_PROCESS_KERNEL_BYTES + e->use.shared + e->use.kernel;
+	double process = rss - e->use.shared - (has > 0 ? has : 0);
+
+	end_set(e, ESTIMATE_rss_bytes, rss, INFINITY);
+	end_set(e, ESTIMATE_kernel_bytes, kernel_has + kernel, INFINITY);
+	end_set(e, ESTIMATE_memory_bytes, process + kernel,
+		h->available_bytes - in->generator.memory_floor_ratio * h->memory_bytes);
+}
+
 /* --- the server --- */
 
-static void shard_sizes(const struct estimate_in *in, struct sizes_device *d, struct sizes *out)
+static struct sizes shard_sizes(const struct estimate_in *in)
 {
-	const struct estimate_server *s = &in->server;
-	const struct sizes_server wanted = { .max_clients = s->max_clients, .threads = s->threads, .credits = s->credits,
-					     .srq_depth = s->srq_depth, .windows = s->windows };
+	const struct sizes_device d = device_of(&in->server_host);
+	struct sizes z;
 
-	*d = device_of(&in->server_host, s->cq_depth);
-	sizes_of_shard(&wanted, d, out);
-	if (s->receive_buffers > 0)
-		out->recv_depth = (uint32_t)bound(s->receive_buffers);
+	sizes_of_shard(&in->server.size, &d, &z);
+	return z;
 }
 
 void estimate_held(const struct estimate_in *in, struct held_row rows[HELD_N])
 {
-	const struct estimate_server *s = &in->server;
-	struct held_server h = { .rails = s->rails, .shards = s->rails * s->threads, .clients = s->max_clients,
-				 .credits = s->credits, .message_bytes = s->message_bytes, .region_bytes = s->region_bytes,
-				 .handshakes = s->max_handshakes, .sockets = s->sockets, .tls = s->tls, .zerocopy = s->zerocopy };
-	struct sizes_device d;
-	struct sizes z;
+	const struct sizes z = shard_sizes(in);
 
-	shard_sizes(in, &d, &z);
-	h.slab_bytes = s->rdma ? sizes_slab_bytes(&z, s->message_bytes) : 0;
-	held_by_server(&h, rows);
+	held_by_server(&in->server.size, &z, rows);
 }
 
 /* What it has registered or allocated before the first client. */
 static double server_tables(const struct estimate_in *in, const struct sizes *z)
 {
-	const struct estimate_server *s = &in->server;
-	uint64_t shards = s->rails * s->threads, least = sizes_server_fds(s->rails, shards, s->max_handshakes);
+	const struct sizes_server *s = &in->server.size;
+	uint64_t shards = s->rails * s->threads, least = sizes_server_fds(s);
 	uint64_t fds = MAX(bound(in->server_host.nofile), least);
 	double conns = (double)z->clients + (double)s->max_handshakes;
 	double waiting = sizes_waiting(z->clients, fds - least, shards);
 
-	return (double)shards * (conns * SERVER_CONN_BYTES + waiting * SERVER_WAITING_BYTES +
-				 (conns + waiting) * SERVER_ADDRESS_BYTES + z->qps * POOL_SLOT_BYTES +
-				 SHARD_BYTES + SHARD_HISTS * HIST_BYTES);
+	return (double)shards * (conns * MEMORY_SERVER_CONN_BYTES + waiting * MEMORY_SERVER_WAITING_BYTES +
+				 z->qps * MEMORY_POOL_SLOT_BYTES + MEMORY_SHARD_BYTES);
 }
 
 /* Each connection has two PSNs, drawn at random, in a registry of bits. */
 static double psn_registry(double clients)
 {
-	return PSN_REGISTRY_PAGES * (1 - exp(-2 * clients / PSN_REGISTRY_PAGES)) * PAGE_BYTES;
+	return MEMORY_PSN_PAGES * (1 - exp(-2 * clients / MEMORY_PSN_PAGES)) * MEMORY_PAGE_BYTES;
+}
+
+static void server_settings(const struct estimate_in *in, struct end *e)
+{
+	const struct estimate_server *s = &in->server;
+	double n = (double)in->clients, of_shard = sizes_share(connecting(in), (double)(s->size.rails * s->size.threads));
+	struct held_row held[HELD_N];
+
+	estimate_held(in, held);
+	/* A server of our own is started for the clients that are planned. */
+	end_set(e, ESTIMATE_max_clients, n, s->own ? INFINITY : (double)s->size.max_clients - s->clients);
+	end_set(e, ESTIMATE_max_per_address, n, s->max_per_address ? (double)s->max_per_address : INFINITY);
+	end_set(e, ESTIMATE_handshakes, of_shard, (double)s->size.max_handshakes);
+	/* A server that serves RDMA as well only warns. */
+	end_set(e, ESTIMATE_memory_at_start_bytes, (double)held_sum(held),
+		s->size.transport_mask & 1u << TRANSPORT_RDMA ? INFINITY : in->server_host.memory_bytes);
 }
 
 static void server_needs(const struct estimate_in *in, struct end *e)
 {
 	const struct estimate_server *s = &in->server;
-	double n = (double)in->clients, rails = (double)s->rails, shards = rails * (double)s->threads;
-	double of_regions = in->generator.region_bytes > 0 ? n * rails : 0;
-	enum memory_driver driver = in->server_host.driver;
-	struct memory_use more = { 0 };
-	struct sizes_device d;
-	struct sizes z;
-	double new_qps, slab;
+	const struct estimate_host *h = &in->server_host;
+	const struct sizes z = shard_sizes(in);
+	double n = (double)in->clients, rails = (double)s->size.rails, shards = rails * (double)s->size.threads;
+	double of_regions = in->generator.region_bytes > 0 ? n * rails : 0, region = pages((double)s->size.region_bytes);
+	double slab = shards * (double)z.slab_bytes, rss;
+	double qps = rails * (n + resting(&in->generator)) + shards * z.qp_reserve + (s->own ? 0 : s->clients);
+	double threads = s->own ? SERVER_THREADS + shards + (s->size.region_bytes > 0) : s->process_threads;
+	double fds = s->own ? SERVER_FDS + THREAD_FDS * shards + watch_fds(h, rails, threads) : s->fds;
 
-	shard_sizes(in, &d, &z);
-	slab = shards * (double)sizes_slab_bytes(&z, s->message_bytes);
-	*e = (struct end){
-		.qps = rails * (n + resting(&in->generator)) + shards * z.qp_reserve,
-		.cqs = shards * (double)sizes_cqs(&z, &d),
-		.mrs = shards + of_regions,
-		.mws = of_regions,
-		.sq_entries = z.sq_depth,
-		.receives = (double)z.clients * (double)in->generator.client.depth + EP_BATCH,
-		.threads = SERVER_THREADS + shards + (s->region_bytes > 0),
-		.pinned_bytes = slab + of_regions * pages((double)s->region_bytes),
-	};
-	e->fds = SERVER_FDS + THREAD_FDS * shards + watch_fds(&in->server_host, rails, e->threads) + connecting(in);
-	e->fds_at_start = (double)sizes_server_fds(s->rails, s->rails * s->threads, s->max_handshakes);
-	e->pinned_at_start_bytes = slab + rails * (double)s->max_clients * pages((double)s->region_bytes);
-	if (!s->own) {
-		e->qps += s->clients;
-		e->cqs = s->cqs;
-		e->mrs = s->mrs + of_regions;
-		e->fds = s->fds + connecting(in);
-		e->threads = s->process_threads;
-		e->pinned_bytes = s->pinned_bytes + of_regions * pages((double)s->region_bytes);
+	end_set(e, ESTIMATE_qps, qps, rails * h->max_qp);
+	end_set(e, ESTIMATE_cqs, s->own ? shards * (double)z.cqs : s->cqs, rails * h->max_cq);
+	end_set(e, ESTIMATE_mrs, (s->own ? shards : s->mrs) + of_regions, rails * h->max_mr);
+	end_set(e, ESTIMATE_mws, of_regions, rails * h->max_mw);
+	end_set_queues(e, &z, h, s->size.srq_depth, (double)z.clients * (double)in->generator.client.depth + EP_BATCH);
+	end_set(e, ESTIMATE_fds, fds + connecting(in), h->nofile);
+	end_set(e, ESTIMATE_threads, threads, INFINITY);
+	end_set(e, ESTIMATE_pinned_bytes, (s->own ? slab : s->pinned_bytes) + of_regions * region, h->memlock);
+	if (s->own) {
+		end_set(e, ESTIMATE_fds_at_start, (double)sizes_server_fds(&s->size), h->nofile);
+		end_set(e, ESTIMATE_pinned_at_start_bytes, slab + rails * (double)s->size.max_clients * region,
+			fmin(h->memlock, h->memory_bytes));
+		add_queues(&e->use, h->driver, &z, shards);
 	}
-	e->cq_entries = fmax(e->receives, z.sq_depth);
-	new_qps = s->own ? e->qps : fmax(e->qps - s->qps, 0);
-	memory_add(&more, new_qps, memory_of_qp(driver, z.sq_depth, (double)s->inline_bytes));
-	memory_add(&more, rails * n, memory_of_connection(driver));
-	if (s->own)
-		add_queues(&more, driver, &z, &d, shards);
-	e->use = more;
-	e->rss_bytes = more.shared + more.process + rails * n * SERVER_CLIENT_BYTES + connecting(in) * TLS_SERVER_BYTES +
-		       psn_registry(rails * n) + of_regions * pages((double)s->region_bytes);
-	e->rss_bytes += s->own ? SERVER_BYTES + server_tables(in, &z) + slab : s->rss_bytes;
+	memory_add(&e->use, s->own ? qps : fmax(qps - s->qps, 0), memory_of_qp(h->driver, z.sq_depth, (double)s->inline_bytes));
+	memory_add(&e->use, rails * n, memory_of_connection(h->driver));
+	rss = e->use.shared + e->use.process + rails * n * MEMORY_SERVER_CLIENT_BYTES + connecting(in) * MEMORY_TLS_BYTES +
+	      psn_registry(rails * n) + of_regions * region;
+	rss += s->own ? MEMORY_SERVER_BYTES + server_tables(in, &z) + slab : s->rss_bytes;
+	end_set_memory(e, in, h, rss, s->own ? 0 : s->rss_bytes, h->kernel_bytes);
 }
 
 /* --- the generator --- */
@@ -239,180 +229,65 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 static void generator_needs(const struct estimate_in *in, struct end *e)
 {
 	const struct estimate_generator *g = &in->generator;
-	const struct sizes_device d = device_of(&in->generator_host, g->cq_depth);
+	const struct estimate_host *h = &in->generator_host;
+	const struct sizes_device d = device_of(h);
 	double n = (double)in->clients, rails = (double)g->rails, workers = (double)g->workers, ends = rails * workers;
 	double arenas = (g->landing_bytes > 0 ? workers * (g->landing_shared ? 1 : (double)g->client.max_conns) : 0) *
 			g->landing_bytes + workers * g->text_bytes;
-	enum memory_driver driver = in->generator_host.driver;
-	struct memory_use u = { 0 };
+	double qps, pinned, threads = GENERATOR_THREADS + workers;
 	struct sizes z;
 
-	sizes_of_client(&g->client, &z);
-	*e = (struct end){
-		.qps = rails * (n + resting(g)) + ends * z.qp_reserve,
-		.cqs = ends * (double)sizes_cqs(&z, &d),
-		.mrs = ends * (1 + (g->text_bytes > 0) + (g->landing_bytes > 0)),
-		.sq_entries = z.sq_depth,
-		.receives = z.recv_depth + EP_BATCH,
-		.cq_entries = z.recv_depth + EP_BATCH,
-		.threads = GENERATOR_THREADS + workers,
-		.pinned_bytes = ends * (double)sizes_slab_bytes(&z, g->buffer_bytes) + arenas,
-		.mws = NAN,
-	};
-	e->fds = GENERATOR_FDS + THREAD_FDS * ends + watch_fds(&in->generator_host, rails, e->threads) + connecting(in);
-	e->fds_at_start = (g->phased ? n : fmin((double)g->connecting, n)) + GENERATOR_FDS_SPARE;
-	memory_add(&u, e->qps, memory_of_qp(driver, z.sq_depth, (double)g->inline_bytes));
-	memory_add(&u, rails * n, memory_of_connection(driver));
-	add_queues(&u, driver, &z, &d, ends);
-	u.kernel += rails * n * TIME_WAIT_BYTES;
-	e->use = u;
-	e->rss_bytes = GENERATOR_BYTES + ends * WORKER_BYTES + HIST_BYTES * (STEP_HISTS + ALONE_HISTS + INTERVAL_HISTS +
-									     workers * WORKER_HISTS) +
-		       u.shared + u.process + rails * n * (CLIENT_BYTES + CLIENT_LEFT_BYTES) +
-		       ends * z.qps * POOL_SLOT_BYTES + connecting(in) * TLS_CLIENT_BYTES + e->pinned_bytes;
+	sizes_of_client(&g->client, &d, &z);
+	qps = rails * (n + resting(g)) + ends * z.qp_reserve;
+	pinned = ends * (double)z.slab_bytes + arenas;
+	end_set(e, ESTIMATE_qps, qps, rails * h->max_qp);
+	end_set(e, ESTIMATE_cqs, ends * (double)z.cqs, rails * h->max_cq);
+	end_set(e, ESTIMATE_mrs, ends * (1 + (g->text_bytes > 0) + (g->landing_bytes > 0)), rails * h->max_mr);
+	end_set_queues(e, &z, h, g->client.srq_depth, z.recv_depth + EP_BATCH);
+	end_set(e, ESTIMATE_fds, GENERATOR_FDS + THREAD_FDS * ends + watch_fds(h, rails, threads) + connecting(in), h->nofile);
+	end_set(e, ESTIMATE_fds_at_start,
+		(double)sizes_generator_fds(in->clients, g->phased ? in->clients : g->connecting, false), h->nofile);
+	end_set(e, ESTIMATE_ports, tcp_ports(in), h->ports - h->ports_resting);
+	end_set(e, ESTIMATE_threads, threads, INFINITY);
+	end_set(e, ESTIMATE_pinned_bytes, pinned, h->memlock);
+	memory_add(&e->use, qps, memory_of_qp(h->driver, z.sq_depth, (double)g->inline_bytes));
+	memory_add(&e->use, rails * n, memory_of_connection(h->driver));
+	add_queues(&e->use, h->driver, &z, ends);
+	e->use.kernel += rails * n * MEMORY_TIME_WAIT_BYTES;
+	end_set_memory(e, in, h,
+		       MEMORY_GENERATOR_BYTES + ends * MEMORY_WORKER_BYTES + workers * WORKER_HISTS * HIST_BYTES + e->use.shared +
+		       e->use.process + rails * n * MEMORY_CLIENT_BYTES + ends * z.qps * MEMORY_POOL_SLOT_BYTES +
+		       connecting(in) * MEMORY_TLS_BYTES + pinned, 0, in->same_machine ? 0 : h->kernel_bytes);
 }
 
 /* --- the table --- */
 
-struct rows {
-	struct estimate_row *v;
-	size_t n;
-};
-
-static void add(struct rows *r, enum estimate_resource what, enum estimate_side side, double needed, double limit)
-{
-	r->v[r->n++] = (struct estimate_row){ .resource = what, .side = side, .needed = needed, .limit = limit,
-					      .clients = NAN };
-}
-
-/* What a device has, which both ends may share. */
-static void add_device(struct rows *r, bool shared, enum estimate_resource what, double server, double generator,
-		       double of_server, double of_generator)
-{
-	add(r, what, ESTIMATE_SERVER, server, shared ? INFINITY : of_server);
-	if (!isnan(generator))
-		add(r, what, ESTIMATE_GENERATOR, generator, shared ? INFINITY : of_generator);
-	if (shared && !isnan(generator))
-		add(r, what, ESTIMATE_BOTH, server + generator, of_server);
-	else if (shared)
-		r->v[r->n - 1].limit = of_server;
-}
-
-static void add_server_settings(struct rows *r, const struct estimate_in *in)
-{
-	const struct estimate_server *s = &in->server;
-	double n = (double)in->clients, of_shard = sizes_share((uint64_t)connecting(in), s->rails * s->threads);
-
-	/* A server of our own is started for the clients that are planned. */
-	add(r, ESTIMATE_max_clients, ESTIMATE_SERVER, n, s->own ? INFINITY : (double)s->max_clients - s->clients);
-	add(r, ESTIMATE_max_per_address, ESTIMATE_SERVER, n, s->max_per_address ? (double)s->max_per_address : INFINITY);
-	add(r, ESTIMATE_handshakes, ESTIMATE_SERVER, of_shard, (double)s->max_handshakes);
-}
-
-static void add_queue_limits(struct rows *r, const struct estimate_in *in, const struct end *server, const struct end *gen)
-{
-	const struct estimate_server *s = &in->server;
-	const struct estimate_host *h = &in->server_host, *g = &in->generator_host;
-	const struct sizes_device ds = device_of(h, s->cq_depth), dg = device_of(g, in->generator.cq_depth);
-	uint64_t chosen = s->srq_depth ? s->srq_depth + EP_BATCH : UINT64_MAX, own = in->generator.client.srq_depth;
-	double runs = s->receive_buffers > 0 ? s->receive_buffers + EP_BATCH : INFINITY;
-
-	add(r, ESTIMATE_sq_entries, ESTIMATE_SERVER, server->sq_entries, h->max_qp_wr);
-	add(r, ESTIMATE_sq_entries, ESTIMATE_GENERATOR, gen->sq_entries, g->max_qp_wr);
-	add(r, ESTIMATE_cq_entries, ESTIMATE_SERVER, server->cq_entries, (double)ds.max_cqe);
-	add(r, ESTIMATE_cq_entries, ESTIMATE_GENERATOR, gen->cq_entries, (double)dg.max_cqe);
-	add(r, ESTIMATE_receives, ESTIMATE_SERVER, server->receives, fmin((double)MIN(ds.max_srq_wr, chosen), runs));
-	add(r, ESTIMATE_receives, ESTIMATE_GENERATOR, gen->receives,
-	    (double)MIN(dg.max_srq_wr, own ? own + EP_BATCH : UINT64_MAX));
-}
-
-/* What a process takes that is not the kernel's, too. */
-static double process_bytes(const struct end *e, double has)
-{
-	return e->rss_bytes - e->use.shared - (has > 0 ? has : 0);
-}
-
-static double kernel_growth(const struct end *e)
-{
-	return PROCESS_KERNEL_BYTES + e->use.shared + e->use.kernel;
-}
-
-static double free_bytes(const struct estimate_in *in, const struct estimate_host *h)
-{
-	return h->available_bytes - in->generator.memory_floor_ratio * h->memory_bytes;
-}
-
-static void add_memory(struct rows *r, const struct estimate_in *in, const struct end *server, const struct end *gen)
-{
-	const struct estimate_host *h = &in->server_host, *g = &in->generator_host;
-	double on_server = process_bytes(server, in->server.own ? 0 : in->server.rss_bytes) + kernel_growth(server);
-	double on_generator = process_bytes(gen, 0) + kernel_growth(gen);
-
-	if (in->same_machine) {
-		add(r, ESTIMATE_kernel_bytes, ESTIMATE_BOTH, h->kernel_bytes + kernel_growth(server) + kernel_growth(gen), INFINITY);
-		add(r, ESTIMATE_memory_bytes, ESTIMATE_BOTH, on_server + on_generator, free_bytes(in, h));
-		return;
-	}
-	add(r, ESTIMATE_kernel_bytes, ESTIMATE_SERVER, h->kernel_bytes + kernel_growth(server), INFINITY);
-	add(r, ESTIMATE_kernel_bytes, ESTIMATE_GENERATOR, g->kernel_bytes + kernel_growth(gen), INFINITY);
-	add(r, ESTIMATE_memory_bytes, ESTIMATE_SERVER, on_server, free_bytes(in, h));
-	add(r, ESTIMATE_memory_bytes, ESTIMATE_GENERATOR, on_generator, free_bytes(in, g));
-}
-
-/* A server that serves RDMA as well only warns. */
-static void add_held(struct rows *r, const struct estimate_in *in)
-{
-	struct held_row rows[HELD_N];
-
-	estimate_held(in, rows);
-	add(r, ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER, (double)held_sum(rows),
-	    in->server.rdma ? INFINITY : in->server_host.memory_bytes);
-}
-
-/* For a run over sockets the plan shows the server's limits, and how much memory they allow peers to take. */
-static size_t rows_over_sockets(const struct estimate_in *in, struct rows *r)
-{
-	add_server_settings(r, in);
-	add_held(r, in);
-	return r->n;
-}
-
+/* For a run over sockets the plan shows the server's limits, and how much memory they allow peers to take. What both ends have
+ * of a device or a machine that they share is limited together. */
 size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTIMATE_ROWS_MAX])
 {
-	const struct estimate_host *h = &in->server_host, *g = &in->generator_host;
-	double of_server = (double)in->server.rails, of_generator = (double)in->generator.rails;
-	struct rows r = { .v = rows };
-	struct end server, gen;
-	bool shared = in->same_machine;
+	struct end ends[] = { [ESTIMATE_SERVER] = { .use = { 0 } }, [ESTIMATE_GENERATOR] = { .use = { 0 } } };
+	const struct end *server = &ends[ESTIMATE_SERVER], *generator = &ends[ESTIMATE_GENERATOR];
+	size_t n = 0;
 
-	if (in->over_sockets)
-		return rows_over_sockets(in, &r);
-	server_needs(in, &server);
-	generator_needs(in, &gen);
-	add_server_settings(&r, in);
-	add_device(&r, shared, ESTIMATE_qps, server.qps, gen.qps, of_server * h->max_qp, of_generator * g->max_qp);
-	add_device(&r, shared, ESTIMATE_cqs, server.cqs, gen.cqs, of_server * h->max_cq, of_generator * g->max_cq);
-	add_device(&r, shared, ESTIMATE_mrs, server.mrs, gen.mrs, of_server * h->max_mr, of_generator * g->max_mr);
-	add_device(&r, shared, ESTIMATE_mws, server.mws, gen.mws, of_server * h->max_mw, of_generator * g->max_mw);
-	add_queue_limits(&r, in, &server, &gen);
-	add(&r, ESTIMATE_fds, ESTIMATE_SERVER, server.fds, h->nofile);
-	add(&r, ESTIMATE_fds, ESTIMATE_GENERATOR, gen.fds, g->nofile);
-	if (in->server.own)
-		add(&r, ESTIMATE_fds_at_start, ESTIMATE_SERVER, server.fds_at_start, h->nofile);
-	add(&r, ESTIMATE_fds_at_start, ESTIMATE_GENERATOR, gen.fds_at_start, g->nofile);
-	add(&r, ESTIMATE_ports, ESTIMATE_GENERATOR, tcp_ports(in), g->ports - g->ports_resting);
-	add(&r, ESTIMATE_threads, ESTIMATE_SERVER, server.threads, INFINITY);
-	add(&r, ESTIMATE_threads, ESTIMATE_GENERATOR, gen.threads, INFINITY);
-	add(&r, ESTIMATE_pinned_bytes, ESTIMATE_SERVER, server.pinned_bytes, h->memlock);
-	add(&r, ESTIMATE_pinned_bytes, ESTIMATE_GENERATOR, gen.pinned_bytes, g->memlock);
-	if (in->server.own)
-		add(&r, ESTIMATE_pinned_at_start_bytes, ESTIMATE_SERVER, server.pinned_at_start_bytes,
-		    fmin(h->memlock, h->memory_bytes));
-	add_held(&r, in);
-	add(&r, ESTIMATE_rss_bytes, ESTIMATE_SERVER, server.rss_bytes, INFINITY);
-	add(&r, ESTIMATE_rss_bytes, ESTIMATE_GENERATOR, gen.rss_bytes, INFINITY);
-	add_memory(&r, in, &server, &gen);
-	return r.n;
+	server_settings(in, &ends[ESTIMATE_SERVER]);
+	if (!in->over_sockets) {
+		server_needs(in, &ends[ESTIMATE_SERVER]);
+		generator_needs(in, &ends[ESTIMATE_GENERATOR]);
+	}
+	for (enum estimate_resource r = 0; r < ESTIMATE_N; r++) {
+		bool of_device = r >= ESTIMATE_qps && r <= ESTIMATE_mws, of_machine = r >= ESTIMATE_kernel_bytes;
+		bool shared = in->same_machine && (of_device || of_machine) && server->has[r] && generator->has[r];
+
+		for (enum estimate_side side = ESTIMATE_SERVER; side <= ESTIMATE_GENERATOR; side++)
+			if (ends[side].has[r] && !(shared && of_machine))
+				rows[n++] = (struct estimate_row){ r, side, ends[side].needed[r],
+								   shared ? INFINITY : ends[side].limit[r], NAN };
+		if (shared)
+			rows[n++] = (struct estimate_row){ r, ESTIMATE_BOTH, server->needed[r] + generator->needed[r],
+							   server->limit[r], NAN };
+	}
+	return n;
 }
 
 bool estimate_fits(const struct estimate_row *r)

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/sizes/held.h"
 #include "common/sizes/sizes.h"
 #include "loadgen/estimate/memory.h"
 
@@ -30,16 +29,9 @@ struct estimate_host {
 
 struct estimate_server {
 	bool own;			/* performance_test starts it; else it runs, and has what it was sized for */
-	uint64_t rails, threads;	/* threads of a rail */
-	uint64_t max_clients;		/* of a rail */
-	uint64_t credits, message_bytes, region_bytes, inline_bytes;
-	uint64_t max_handshakes;	/* of a shard */
+	struct sizes_server size;	/* srq_depth of one that runs: what its shards have */
+	uint64_t inline_bytes;
 	uint64_t max_per_address;	/* 0: no limit */
-	uint64_t srq_depth, cq_depth;	/* 0: the device's */
-	double receive_buffers;		/* of a shard that runs; NAN: as sized here */
-	bool windows;
-	bool rdma, sockets, tls;	/* how clients may come (--transports); over TCP or TLS, over TLS */
-	bool zerocopy;			/* --tcp zerocopy */
 	/* Of one that runs, in its report now; NAN otherwise. */
 	double clients, fds, process_threads, rss_bytes, pinned_bytes, qps, cqs, mrs;
 };
@@ -47,8 +39,7 @@ struct estimate_server {
 struct estimate_generator {
 	uint64_t rails, workers;
 	struct sizes_client client;	/* of a worker on one rail */
-	uint64_t cq_depth;
-	uint64_t buffer_bytes, inline_bytes;
+	uint64_t inline_bytes;
 	double region_bytes;		/* that each client asks for; 0: none */
 	double landing_bytes;		/* registered, of each client, or of a worker if shared; 0: none */
 	bool landing_shared;
@@ -71,17 +62,33 @@ struct estimate_in {
 
 /* The resources, in the order of the table. */
 #define ESTIMATE_RESOURCES(X) \
-	X(max_clients) X(max_per_address) X(handshakes) X(qps) X(cqs) X(mrs) X(mws) X(sq_entries) X(cq_entries) \
-	X(receives) X(fds) X(fds_at_start) X(ports) X(threads) X(pinned_bytes) X(pinned_at_start_bytes) \
-	X(memory_at_start_bytes) \
-	X(rss_bytes) X(kernel_bytes) X(memory_bytes)
+	X(max_clients, "clients (--max-clients)") \
+	X(max_per_address, "clients of an address") \
+	X(handshakes, "TLS connections of a shard") \
+	X(qps, "queue pairs") \
+	X(cqs, "completion queues") \
+	X(mrs, "memory regions") \
+	X(mws, "memory windows") \
+	X(sq_entries, "entries of a send queue") \
+	X(cq_entries, "entries of a completion queue") \
+	X(receives, "entries of a receive queue") \
+	X(fds, "descriptors, at the peak") \
+	X(fds_at_start, "descriptors, checked at start") \
+	X(ports, "local ports") \
+	X(threads, "threads") \
+	X(pinned_bytes, "registered memory") \
+	X(pinned_at_start_bytes, "registered memory, checked at start") \
+	X(memory_at_start_bytes, "memory that peers can take") \
+	X(rss_bytes, "resident memory") \
+	X(kernel_bytes, "memory of the kernel, all") \
+	X(memory_bytes, "memory of the machine")
 enum estimate_resource {
-#define X(name) ESTIMATE_##name,
+#define X(name, title) ESTIMATE_##name,
 	ESTIMATE_RESOURCES(X)
 #undef X
 	ESTIMATE_N
 };
-extern const char *const estimate_resource_names[];
+extern const char *const estimate_resource_names[], *const estimate_resource_titles[];
 
 enum estimate_side { ESTIMATE_SERVER, ESTIMATE_GENERATOR, ESTIMATE_BOTH };
 extern const char *const estimate_side_names[];

@@ -11,9 +11,6 @@
 #include <ev.h>
 
 #include "client/client.h"
-#include "client/control.h"
-#include "client/resolve.h"
-#include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/host/res.h"
 #include "common/host/sample.h"
@@ -21,13 +18,13 @@
 #include "common/rdma/dev.h"
 #include "loadgen/ramp/crew.h"
 #include "loadgen/sut/needs.h"
+#include "loadgen/sut/sut.h"
 #include "loadgen/traffic/payload.h"
 #include "loadgen/traffic/workload.h"
 
 #define SETTING_MAX 4294967295.	/* no setting of a server is larger */
 #define THREADS_MAX 256		/* --threads of rdma_server */
 #define CREDITS_MAX 128		/* --credits */
-#define CONTROL_TIMEOUT_NS (30 * NS_PER_S)
 
 /* --- a host as JSON --- */
 
@@ -37,15 +34,6 @@ static double limit_at(const json_t *o, const char *path)
 	const json_t *v = json_at(o, path);
 
 	return json_is_null(v) ? INFINITY : json_number_at(o, path);
-}
-
-static double port_range(const json_t *environment)
-{
-	/* The name has dots, which a path cannot have. */
-	const json_t *range = json_object_get(json_at(environment, "sysctls"), "net.ipv4.ip_local_port_range");
-	double low = json_number_value(json_array_get(range, 0)), high = json_number_value(json_array_get(range, 1));
-
-	return low >= 1 && high >= low && high <= 65535 ? high - low + 1 : NAN;
 }
 
 void hosts_read(const json_t *environment, struct estimate_host *out)
@@ -66,33 +54,26 @@ void hosts_read(const json_t *environment, struct estimate_host *out)
 		.memory_bytes = json_number_at(environment, "memory_bytes"),
 		.available_bytes = NAN,
 		.kernel_bytes = NAN,
-		.ports = port_range(environment),
+		.ports = res_port_range(environment),
 		.ports_resting = 0,
 	};
 }
 
 /* --- this machine --- */
 
-static double open_files(void)
-{
-	struct res_usage u;
-
-	return res_usage_self(&u) ? NAN : (double)u.fds;
-}
-
 /* How many files a process opens to watch the port: as both programs do. */
-static double port_files(const struct dev *d)
+static double files_of_port(const struct dev *d)
 {
 	const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
 				    .software = dev_is_software(d) };
-	double before = open_files(), after;
 	struct port *port;
+	double files;
 
 	if (port_open("/sys", &id, &port))
 		return NAN;
-	after = open_files();
+	files = port_files(port);
 	port_close(port);
-	return after - before;
+	return files;
 }
 
 static int describe_device(const struct addr *local, const char *name, json_t **out, double *files, char *err,
@@ -104,7 +85,7 @@ static int describe_device(const struct addr *local, const char *name, json_t **
 	if (ret)
 		return ret;
 	*out = dev_json(&dev);
-	*files = port_files(&dev);
+	*files = files_of_port(&dev);
 	dev_close(&dev);
 	return 0;
 }
@@ -124,29 +105,12 @@ static int local_address(const struct loadgen_config *cfg, const struct addr *se
 	return ret;
 }
 
-/* Memory that is free now, and how many files a sample takes beside one for each thread. */
-static void take_sample(struct estimate_host *h, bool run_samples)
+/* Reads the figures that change from moment to moment. */
+static void measure_own(struct estimate_host *h)
 {
-	double before = open_files();
-	struct sampler *sampler;
-	struct sample now;
+	uint64_t available, kernel, sockets;
 
-	if (sampler_new("/proc", &sampler))
-		return;
-	sampler_take(sampler, &now);
-	if (run_samples)
-		h->sampler_fds = open_files() - before - now.v[SAMPLE_THREADS];
-	h->available_bytes = now.v[SAMPLE_AVAILABLE_BYTES];
-	sampler_free(sampler);
-}
-
-static void measure_own(struct estimate_host *h, bool run_samples)
-{
-	uint64_t kernel, sockets, nofile = res_raise_nofile(), memlock = res_raise_memlock();
-
-	h->nofile = nofile == UINT64_MAX ? INFINITY : (double)nofile;
-	h->memlock = memlock == UINT64_MAX ? INFINITY : (double)memlock;
-	take_sample(h, run_samples);
+	h->available_bytes = res_machine_available_bytes(&available) ? NAN : (double)available;
 	h->kernel_bytes = res_machine_kernel_bytes(&kernel) ? NAN : (double)kernel;
 	h->ports_resting = res_tcp_sockets(&sockets) ? 0 : (double)sockets;
 }
@@ -155,7 +119,7 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 {
 	const struct loadgen_config *cfg = h->cfg;
 	bool rdma = cfg->transport == TRANSPORT_RDMA;
-	json_t *device = rdma ? NULL : json_null();
+	json_t *device = rdma ? NULL : json_null(), *environment;
 	struct addr local = { 0 };
 	double files = 0;
 	int ret = rdma || cfg->server ? local_address(cfg, server, &local, err, err_size) : 0;
@@ -169,14 +133,17 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	/* After the limits are raised, as the programs raise them. */
 	res_raise_nofile();
 	res_raise_memlock();
-	h->generator = res_environment_json();
-	if (!h->generator || json_object_set_new(h->generator, "rdma_device", device)) {
+	environment = res_environment_json();
+	if (json_object_set_new(environment, "rdma_device", device)) {
 		snprintf(err, err_size, "this machine is out of memory");
+		json_decref(environment);
 		return -ENOMEM;
 	}
-	hosts_read(h->generator, &h->generator_host);
-	measure_own(&h->generator_host, cfg->sample_interval_ns > 0);
+	hosts_read(environment, &h->generator_host);
+	json_decref(environment);
+	measure_own(&h->generator_host);
 	h->generator_host.port_fds = files;
+	h->generator_host.sampler_fds = cfg->sample_interval_ns ? SAMPLE_FILES : 0;
 	return 0;
 }
 
@@ -184,64 +151,49 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 
 struct question {
 	struct hosts *hosts;
-	struct ev_loop *loop;
-	struct control *control;
-	enum control_what asked;
+	struct sut sut;
 	char *err;
 	size_t err_size;
-	int ret;
 };
 
-static void on_answer(void *arg, json_t *report, const struct fail *fail, const char *text)
+static void on_report(void *arg, enum control_what what, uint32_t number, json_t *report)
 {
 	struct question *q = arg;
-	char code[96];
 
-	if (!report) {
-		snprintf(q->err, q->err_size, "the server could not be asked: %s: %s%s%s (%s)", stage_names[fail->stage],
-			 fail_code_text(fail, code, sizeof(code)), text[0] ? ": " : "", text, fail_advice(fail));
-		q->ret = -ENOTCONN;
-		ev_break(q->loop, EVBREAK_ALL);
-		return;
+	(void)number;
+	if (what == CONTROL_INFO) {
+		q->hosts->info = json_incref(report);
+		sut_ask(&q->sut, CONTROL_STATS, 0);
+	} else {
+		q->hosts->stats = json_incref(report);
+		ev_break(q->sut.loop, EVBREAK_ALL);
 	}
-	*(q->asked == CONTROL_INFO ? &q->hosts->info : &q->hosts->stats) = json_incref(report);
-	if (q->asked == CONTROL_INFO) {
-		q->asked = CONTROL_STATS;
-		if (control_request(q->control, CONTROL_STATS))
-			return;
-	}
-	ev_break(q->loop, EVBREAK_ALL);
 }
 
-static int ask(struct hosts *h, const struct addr *server, char *err, size_t err_size)
+static void on_lost(void *arg, const char *why)
 {
-	const struct loadgen_config *c = h->cfg;
-	const struct control_config control = { .server = *server,
-						.verify_name = c->server_name ? c->server_name : c->servers.name[0],
-						.ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key,
-						.crl_file = c->crl, .timeout_ns = CONTROL_TIMEOUT_NS };
-	struct question q = { .hosts = h, .loop = ev_loop_new(EVFLAG_AUTO), .asked = CONTROL_INFO,
-			      .err = err, .err_size = err_size };
+	struct question *q = arg;
 
-	snprintf(err, err_size, "this machine is out of memory");
-	if (!q.loop)
-		return -ENOMEM;
-	q.ret = control_new(&control, q.loop, on_answer, &q, &q.control, err, err_size);
-	if (!q.ret && control_request(q.control, CONTROL_INFO))
-		ev_run(q.loop, 0);
-	control_free(q.control);
-	ev_loop_destroy(q.loop);
-	if (!q.ret && !h->stats) {
-		snprintf(err, err_size, "the server did not answer");
-		q.ret = -ENOTCONN;
-	}
-	return q.ret;
+	snprintf(q->err, q->err_size, "the server could not be asked: %s", why);
+	ev_break(q->sut.loop, EVBREAK_ALL);
+}
+
+static const struct sut_events sut_events = { .on_report = on_report, .on_lost = on_lost };
+
+static int ask(struct question *q)
+{
+	int ret = sut_connect(&q->sut, q->err, q->err_size);
+
+	if (ret)
+		return ret;
+	sut_ask(&q->sut, CONTROL_INFO, 0);
+	ev_run(q->sut.loop, 0);
+	return q->hosts->stats ? 0 : -ENOTCONN;
 }
 
 static void read_server(struct hosts *h)
 {
-	h->server = json_incref(json_at(h->info, "environment"));
-	hosts_read(h->server, &h->server_host);
+	hosts_read(json_at(h->info, "environment"), &h->server_host);
 	/* It has checked and pinned what it was started for; what clients add is in its settings. */
 	h->server_host.memlock = INFINITY;
 	h->server_host.kernel_bytes = json_number_at(h->stats, "resources.machine_kernel_bytes");
@@ -251,34 +203,31 @@ static void read_server(struct hosts *h)
 
 int hosts_look(const struct loadgen_config *cfg, struct hosts *out, char *err, size_t err_size)
 {
-	struct hosts h = { .cfg = cfg };
-	struct addr server = { 0 };
-	int ret = 0;
+	struct question q = { .hosts = out, .err = err, .err_size = err_size };
+	int ret;
 
-	if (cfg->server)
-		ret = resolve_host(cfg->servers.name[0], (uint16_t)cfg->tls_port, &server, err, err_size);
+	*out = (struct hosts){ .cfg = cfg };
+	snprintf(err, err_size, "this machine is out of memory");
+	sut_init(&q.sut, cfg, NULL, "", ev_default_loop(EVFLAG_AUTO), &sut_events, &q);
+	ret = q.sut.loop ? sut_find(&q.sut, err, err_size) : -ENOMEM;
 	if (!ret)
-		ret = look_here(&h, &server, err, err_size);
+		ret = look_here(out, &q.sut.addrs[0], err, err_size);
 	if (!ret && cfg->server) {
-		ret = ask(&h, &server, err, err_size);
+		ret = ask(&q);
 		if (!ret)
-			read_server(&h);
+			read_server(out);
 	} else if (!ret) {
-		h.server = json_incref(h.generator);
-		h.server_host = h.generator_host;
+		out->server_host = out->generator_host;
 	}
-	if (ret) {
-		hosts_free(&h);
-		return ret;
-	}
-	*out = h;
-	return 0;
+	if (q.sut.loop)
+		sut_clear(&q.sut);
+	if (ret)
+		hosts_free(out);
+	return ret;
 }
 
 void hosts_free(struct hosts *h)
 {
-	json_decref(h->generator);
-	json_decref(h->server);
 	json_decref(h->info);
 	json_decref(h->stats);
 }
@@ -293,16 +242,18 @@ static uint64_t whole(const json_t *o, const char *path, uint64_t otherwise)
 	return v >= 0 ? (uint64_t)fmin(v, SETTING_MAX) : otherwise;
 }
 
-/* True if the server serves the transport, or does not say which ones it serves. */
-static bool serves(const json_t *config, enum transport t)
+/* A bit for each transport that the server serves; all, if it does not say. */
+static unsigned transports_of(const json_t *config)
 {
 	const json_t *names = json_at(config, "transports"), *name;
+	unsigned mask = 0;
 	size_t i;
 
 	json_array_foreach(names, i, name)
-		if (json_is_string(name) && strcmp(json_string_value(name), transport_names[t]) == 0)
-			return true;
-	return !names;
+		for (unsigned t = 0; t < TRANSPORT_N; t++)
+			if (json_is_string(name) && strcmp(json_string_value(name), transport_names[t]) == 0)
+				mask |= 1u << t;
+	return names ? mask : TRANSPORTS_ALL;
 }
 
 static void server_that_runs(const struct hosts *h, struct estimate_server *s)
@@ -311,21 +262,22 @@ static void server_that_runs(const struct hosts *h, struct estimate_server *s)
 	uint64_t rails = MAX(json_array_size(json_at(h->info, "rails")), 1), threads = MIN(MAX(whole(config, "threads", 1), 1), THREADS_MAX);
 
 	*s = (struct estimate_server){
-		.rails = MIN(rails, h->cfg->n_rails), .threads = threads,
-		.max_clients = whole(config, "max_clients", 0),
-		.credits = MIN(MAX(whole(config, "credits", 1), 1), CREDITS_MAX),
-		.message_bytes = whole(config, "message_bytes", 0),
-		.region_bytes = whole(config, "region_bytes", 0),
+		.size = {
+			.rails = MIN(rails, h->cfg->n_rails), .threads = threads,
+			.max_clients = whole(config, "max_clients", 0),
+			.credits = MIN(MAX(whole(config, "credits", 1), 1), CREDITS_MAX),
+			.message_bytes = whole(config, "message_bytes", 0),
+			.region_bytes = whole(config, "region_bytes", 0),
+			/* INFO has the sums over all shards. */
+			.max_handshakes = whole(config, "max_handshakes", 0) / (rails * threads),
+			.srq_depth = whole(config, "receive_buffers", 0) / (rails * threads),
+			.cq_depth = whole(config, "tuning.cq_depth", 0),
+			.transport_mask = transports_of(config),
+			.windows = json_is_true(json_at(config, "windows")),
+			.zerocopy = json_number_at(config, "tcp.zerocopy_bytes") > 0,
+		},
 		.inline_bytes = MIN(whole(config, "message_bytes", 0), whole(config, "tuning.inline_bytes", TUNING_INLINE_AUTO)),
-		.srq_depth = whole(config, "tuning.srq_depth", 0), .cq_depth = whole(config, "tuning.cq_depth", 0),
-		/* INFO has the sums over all shards. */
-		.max_handshakes = whole(config, "max_handshakes", 0) / (rails * threads),
 		.max_per_address = whole(config, "max_per_address", 0),
-		.receive_buffers = json_number_at(config, "receive_buffers") / (double)(rails * threads),
-		.windows = json_is_true(json_at(config, "windows")),
-		.rdma = serves(config, TRANSPORT_RDMA), .tls = serves(config, TRANSPORT_TLS),
-		.sockets = serves(config, TRANSPORT_TCP) || serves(config, TRANSPORT_TLS),
-		.zerocopy = json_number_at(config, "tcp.zerocopy_bytes") > 0,
 		.clients = json_number_at(h->stats, "pools.admitted"),
 		.fds = json_number_at(now, "fds"),
 		.process_threads = json_number_at(now, "threads"),
@@ -337,19 +289,12 @@ static void server_that_runs(const struct hosts *h, struct estimate_server *s)
 
 static void server_of_our_own(const struct loadgen_config *c, struct estimate_server *s)
 {
-	struct needs_server needs;
-
-	needs_of_server(c, &needs);
 	*s = (struct estimate_server){
-		.own = true, .rails = c->n_rails, .threads = needs.threads, .max_clients = needs.max_clients,
-		.credits = needs.credits, .message_bytes = needs.message_bytes, .region_bytes = needs.region_bytes,
-		.inline_bytes = MIN(needs.message_bytes, c->tuning.inline_bytes), .max_handshakes = needs.max_handshakes,
-		.srq_depth = c->tuning.srq_depth, .cq_depth = c->tuning.cq_depth, .windows = needs.windows,
-		.rdma = c->transport == TRANSPORT_RDMA, .sockets = c->transport != TRANSPORT_RDMA,
-		.tls = c->transport == TRANSPORT_TLS, .zerocopy = c->tcp_text && strstr(c->tcp_text, "zerocopy"),
-		.receive_buffers = NAN, .clients = 0, .fds = NAN, .process_threads = NAN, .rss_bytes = NAN,
-		.pinned_bytes = NAN, .qps = NAN, .cqs = NAN, .mrs = NAN,
+		.own = true, .fds = NAN, .process_threads = NAN, .rss_bytes = NAN, .pinned_bytes = NAN, .qps = NAN, .cqs = NAN,
+		.mrs = NAN,
 	};
+	needs_of_server(c, &s->size);
+	s->inline_bytes = MIN(s->size.message_bytes, c->tuning.inline_bytes);
 }
 
 static void generator_of(const struct loadgen_config *c, struct estimate_generator *g)
@@ -361,7 +306,6 @@ static void generator_of(const struct loadgen_config *c, struct estimate_generat
 	crew_client_config(c, &client);
 	*g = (struct estimate_generator){
 		.rails = c->n_rails, .workers = c->threads, .client = client_sizes_wanted(&client),
-		.cq_depth = client.cq_depth, .buffer_bytes = client.buffer_bytes,
 		.inline_bytes = MIN(client.region ? MAX(client.message_bytes, client.buffer_bytes) : client.message_bytes,
 				    client.inline_bytes),
 		.region_bytes = (double)needs.region_bytes, .landing_bytes = (double)needs.landing_bytes,

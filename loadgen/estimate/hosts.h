@@ -14,8 +14,6 @@
 
 struct hosts {
 	const struct loadgen_config *cfg;
-	json_t *generator;		/* as environment.clients of run.json */
-	json_t *server;			/* as environment.server; the same object without --server */
 	json_t *info, *stats;		/* the server's reports; NULL without --server */
 	bool same_machine;
 	struct estimate_host generator_host, server_host;

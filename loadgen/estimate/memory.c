@@ -11,7 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-#define PAGE_BYTES 4096.0
 #define RXE_HEADER_BYTES 384.0
 #define RXE_ENTRY_LEAST 64.0
 #define RXE_SEND_BYTES 208.0		/* struct rxe_send_wqe without SGEs and inline data */
@@ -19,12 +18,6 @@
 #define RXE_RECEIVE_BYTES 56.0		/* struct rxe_recv_wqe with one SGE */
 #define RXE_CQE_BYTES 72.0		/* struct rxe_cqe: the kernel's struct ib_wc */
 #define OTHER_CQE_BYTES 64.0
-/* Beside its queue: struct rxe_qp, its UDP socket and inode, timers. */
-#define RXE_QP_BYTES 5000.0
-#define QP_PROCESS_BYTES 600.0		/* the library's object, and the program's slot */
-/* Connected: the CM's ids and timewait, resources of READs and atomics. */
-#define CONNECTION_KERNEL_BYTES 1900.0
-#define CONNECTION_PROCESS_BYTES 1100.0	/* librdmacm's id */
 /* Drivers that are not known: send queue entries of 64 bytes, of which a request with inline data takes several. */
 #define OTHER_SEND_BYTES 256.0
 #define OTHER_QP_BYTES 4096.0
@@ -43,13 +36,13 @@ static double rxe_queue(double entries, double entry_bytes)
 {
 	double bytes = RXE_HEADER_BYTES + power_of_two(entries + 1) * power_of_two(fmax(entry_bytes, RXE_ENTRY_LEAST));
 
-	return ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
+	return ceil(bytes / MEMORY_PAGE_BYTES) * MEMORY_PAGE_BYTES;
 }
 
 /* Another driver's queue: in the process's memory. */
 static struct memory_use other_queue(double entries, double entry_bytes)
 {
-	return (struct memory_use){ .process = ceil(entries * entry_bytes / PAGE_BYTES) * PAGE_BYTES };
+	return (struct memory_use){ .process = ceil(entries * entry_bytes / MEMORY_PAGE_BYTES) * MEMORY_PAGE_BYTES };
 }
 
 struct memory_use memory_of_qp(enum memory_driver d, double sq_depth, double inline_bytes)
@@ -58,12 +51,12 @@ struct memory_use memory_of_qp(enum memory_driver d, double sq_depth, double inl
 
 	if (d == MEMORY_RXE)
 		u = (struct memory_use){ .shared = rxe_queue(sq_depth, RXE_SEND_BYTES + fmax(RXE_SGE_BYTES, inline_bytes)),
-					 .kernel = RXE_QP_BYTES };
+					 .kernel = MEMORY_QP_KERNEL_BYTES };
 	else
 		u = other_queue(sq_depth, fmax(OTHER_SEND_BYTES, inline_bytes));
 	if (d != MEMORY_RXE)
 		u.kernel = OTHER_QP_BYTES;
-	u.process += QP_PROCESS_BYTES;
+	u.process += MEMORY_QP_PROCESS_BYTES;
 	return u;
 }
 
@@ -84,7 +77,7 @@ struct memory_use memory_of_srq(enum memory_driver d, double entries)
 struct memory_use memory_of_connection(enum memory_driver d)
 {
 	(void)d;	/* the connection manager is the same for all */
-	return (struct memory_use){ .kernel = CONNECTION_KERNEL_BYTES, .process = CONNECTION_PROCESS_BYTES };
+	return (struct memory_use){ .kernel = MEMORY_CONNECTION_KERNEL_BYTES, .process = MEMORY_CONNECTION_PROCESS_BYTES };
 }
 
 void memory_add(struct memory_use *sum, double n, struct memory_use one)

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <unistd.h>
@@ -48,13 +47,12 @@ static uint64_t shards_of(const struct loadgen_config *c)
 }
 
 /* With --phased all clients of a step are in one stage at once, so the server holds a TLS session for each of them
- * until the last has come. The kernel spreads them over the shards by hash. */
+ * until the last has come. */
 static uint64_t phased_handshakes(const struct loadgen_config *c)
 {
-	double share = (double)c->clients / (double)shards_of(c);
-	uint64_t most = MIN(c->clients + HANDSHAKES_SPARE, HANDSHAKES_MAX);
+	uint64_t share = (uint64_t)sizes_share((double)c->clients, (double)shards_of(c));
 
-	return MIN((uint64_t)(share + 6 * sqrt(share)) + HANDSHAKES_SPARE, most);
+	return MIN(share + HANDSHAKES_SPARE, HANDSHAKES_MAX);
 }
 
 /* The server gets the generator's settings of the data path. */
@@ -98,27 +96,43 @@ static uint64_t spare_clients(const struct loadgen_config *c, uint64_t region_by
 	return MIN(spare, MAX(room, 1));
 }
 
-void needs_of_server(const struct loadgen_config *c, struct needs_server *out)
+void needs_of_server(const struct loadgen_config *c, struct sizes_server *out)
 {
 	struct workload_needs needs = { 0 };
 
 	c->wl->needs(c, &needs);
-	*out = (struct needs_server){
+	*out = (struct sizes_server){
+		.rails = c->n_rails,
+		.threads = shards_of(c),
 		.max_clients = MIN(c->clients + spare_clients(c, needs.region_bytes), NEEDS_CLIENTS_MAX),
 		.credits = needs.credits,
 		.message_bytes = needs.message_bytes,
 		.region_bytes = needs.region_bytes,
 		.max_handshakes = c->phased ? phased_handshakes(c) : NEEDS_HANDSHAKES_DEFAULT,
-		.threads = shards_of(c),
+		.srq_depth = c->tuning.srq_depth,
+		.cq_depth = c->tuning.cq_depth,
+		.transport_mask = 1u << c->transport,
 		.windows = needs.window,
+		.zerocopy = c->tcp_text && strstr(c->tcp_text, "zerocopy"),
 	};
+}
+
+/* A server of larger sizes, or that offers more, serves those that need less, too. */
+static void add_sizes(struct needs_args *a)
+{
+	a->n = a->n_fixed;
+	add_number(a, "--max-clients", a->size.max_clients);
+	add_number(a, "--credits", a->size.credits);
+	add_number(a, "--message-size", a->size.message_bytes);
+	add_number(a, "--region-size", a->size.region_bytes);
+	add_text(a, "--windows", a->size.windows ? "on" : "off");
+	add_text(a, "--tls-resume", a->tls_resume ? "on" : "off");
 }
 
 void needs_args(const struct loadgen_config *c, char *program, struct needs_args *a)
 {
-	struct needs_server needs;
-
-	needs_of_server(c, &needs);
+	needs_of_server(c, &a->size);
+	a->tls_resume = c->tls_resume;
 	a->n = 0;
 	a->v[a->n++] = program;
 	add_number(a, "--tls-port", 0);
@@ -129,17 +143,10 @@ void needs_args(const struct loadgen_config *c, char *program, struct needs_args
 		add_text(a, "--bind", "127.0.0.1");
 	if (c->tcp_text)
 		add_text(a, "--tcp", c->tcp_text);
-	add_number(a, "--max-clients", needs.max_clients);
-	add_number(a, "--credits", needs.credits);
-	add_number(a, "--message-size", needs.message_bytes);
-	add_number(a, "--region-size", needs.region_bytes);
 	/* Sessions of clients that gave up must expire before the deadline of the check of the pools. */
 	add_number(a, "--session-timeout", c->phased ? NEEDS_PHASED_TIMEOUT_S : SESSION_TIMEOUT_S);
-	add_text(a, "--tls-resume", c->tls_resume ? "on" : "off");
-	if (needs.windows)
-		add_text(a, "--windows", "on");
 	if (c->phased) {
-		add_number(a, "--max-handshakes", needs.max_handshakes);
+		add_number(a, "--max-handshakes", a->size.max_handshakes);
 		add_number(a, "--handshake-timeout", NEEDS_PHASED_TIMEOUT_S);
 	}
 	add_text(a, "--poll", poll_mode_names[c->poll]);
@@ -152,7 +159,8 @@ void needs_args(const struct loadgen_config *c, char *program, struct needs_args
 		add_text(a, "--device", c->device);
 	if (c->verify)
 		a->v[a->n++] = (char *)"--verify";
-	a->v[a->n] = NULL;
+	a->n_fixed = a->n;
+	add_sizes(a);
 }
 
 bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t first, uint64_t most, char *text, size_t size)
@@ -170,8 +178,8 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 	const json_t *config = json_object_get(info, "config");
 	bool resumes = json_is_true(json_object_get(config, "tls_resume"));
 	bool windows = json_is_true(json_object_get(config, "windows"));
-	double shards = json_number_at(info, "config.threads"), all = (double)most;
-	double all_at_once = shards > 1 ? all + 6 * sqrt(all * shards) : all;
+	double shards = fmax(json_number_at(info, "config.threads"), 1), all = (double)most;
+	double all_at_once = shards * sizes_share(all, shards);
 
 	text[0] = '\0';
 	c->wl->needs(c, &needs);
@@ -204,7 +212,7 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 	else if (c->phased && handshakes < all_at_once)
 		snprintf(text, size, "--phased has %.0f TLS connections open at once, which spread over the "
 			 "server's shards by hash: its --max-handshakes must allow %.0f, and allow %.0f", all,
-			 ceil(all_at_once), handshakes);
+			 all_at_once, handshakes);
 	else if (c->tls_resume && !resumes)
 		snprintf(text, size, "--tls-resume: the server has --tls-resume off");
 	return !text[0];
@@ -212,90 +220,44 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 
 /* --- a server for several runs --- */
 
-/* The sizes of a server; a larger one serves, too. */
-static const char *const sizes[] = { "--max-clients", "--credits", "--message-size", "--region-size" };
-
-static int find_option(const struct needs_args *a, const char *option)
+/* The first option that only one of them has, or with another value; NULL: none. */
+static const char *first_difference(const struct needs_args *a, const struct needs_args *b)
 {
-	for (int i = 1; i < a->n; i++)
-		if (strcmp(a->v[i], option) == 0)
-			return i;
-	return 0;
-}
+	const char *option = NULL;
 
-static const char *value_at(const struct needs_args *a, int i)
-{
-	return i && i + 1 < a->n && strncmp(a->v[i + 1], "--", 2) != 0 ? a->v[i + 1] : "";
-}
+	for (int i = 1; i < MAX(a->n_fixed, b->n_fixed); i++) {
+		const char *word = i < a->n_fixed ? a->v[i] : b->v[i];
 
-static bool is_size(const char *option)
-{
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		if (strcmp(option, sizes[i]) == 0)
-			return true;
-	return false;
-}
-
-/* What only adds to what a server does for those that ask for it. */
-static bool is_service(const char *option)
-{
-	return strcmp(option, "--windows") == 0 || strcmp(option, "--tls-resume") == 0;
-}
-
-/* An option of `b` that `a` does not have, or with another value; NULL: none. */
-static const char *difference(const struct needs_args *a, const struct needs_args *b)
-{
-	for (int i = 1; i < b->n; i++)
-		if (strncmp(b->v[i], "--", 2) == 0 && !is_size(b->v[i]) && !is_service(b->v[i]) &&
-		    (!find_option(a, b->v[i]) || strcmp(value_at(a, find_option(a, b->v[i])), value_at(b, i)) != 0))
-			return b->v[i];
+		if (strncmp(word, "--", 2) == 0)
+			option = word;
+		if (i >= MIN(a->n_fixed, b->n_fixed) || strcmp(a->v[i], b->v[i]) != 0)
+			return option;
+	}
 	return NULL;
 }
 
-static double size_of(const struct needs_args *a, const char *option)
-{
-	return strtod(value_at(a, find_option(a, option)), NULL);
-}
-
 /* Memory of a server: regions and receive buffers. */
-static double memory_of(double clients, double region, double credits, double message)
+static double memory_of(const struct sizes_server *s)
 {
-	return clients * (region + credits * message);
-}
-
-static bool fits(const struct needs_args *a, const struct needs_args *b, uint64_t memory_bytes)
-{
-	double both[4], of_a[4], of_b[4], larger;
-
-	for (size_t i = 0; i < 4; i++) {
-		of_a[i] = size_of(a, sizes[i]);
-		of_b[i] = size_of(b, sizes[i]);
-		both[i] = MAX(of_a[i], of_b[i]);
-	}
-	larger = MAX(memory_of(of_a[0], of_a[3], of_a[1], of_a[2]), memory_of(of_b[0], of_b[3], of_b[1], of_b[2]));
-	return memory_of(both[0], both[3], both[1], both[2]) <= MAX(larger, (double)memory_bytes / 4);
+	return (double)s->max_clients * ((double)s->region_bytes + (double)s->credits * (double)s->message_bytes);
 }
 
 const char *needs_join(struct needs_args *a, const struct needs_args *b, uint64_t memory_bytes)
 {
-	const char *apart = difference(a, b);
+	const char *apart = first_difference(a, b);
+	struct sizes_server both = a->size;
 
-	if (!apart)
-		apart = difference(b, a);
-	if (apart || !fits(a, b, memory_bytes))
-		return apart ? apart : "memory";
-	for (int i = 1; i < b->n; i++) {
-		int at = find_option(a, b->v[i]);
-
-		if (is_size(b->v[i]) && at && size_of(b, b->v[i]) > size_of(a, b->v[i])) {
-			snprintf(a->numbers[at], NEEDS_NUMBER_MAX, "%s", value_at(b, i));
-			a->v[at + 1] = a->numbers[at];
-		} else if (is_service(b->v[i]) && strcmp(value_at(b, i), "on") == 0) {
-			if (at)
-				a->v[at + 1] = b->v[i + 1];
-			else
-				add_text(a, b->v[i], b->v[i + 1]);
-		}
-	}
+	both.max_clients = MAX(a->size.max_clients, b->size.max_clients);
+	both.credits = MAX(a->size.credits, b->size.credits);
+	both.message_bytes = MAX(a->size.message_bytes, b->size.message_bytes);
+	both.region_bytes = MAX(a->size.region_bytes, b->size.region_bytes);
+	both.windows |= b->size.windows;
+	if (!apart && memory_of(&both) > fmax(fmax(memory_of(&a->size), memory_of(&b->size)), (double)memory_bytes / 4))
+		apart = "memory";
+	if (apart)
+		return apart;
+	a->size = both;
+	a->tls_resume |= b->tls_resume;
+	add_sizes(a);
 	return NULL;
 }

@@ -10,7 +10,6 @@
 #include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 #include "common/host/res.h"
-#include "common/sizes/held.h"
 #include "common/sizes/sizes.h"
 
 /* Describes a limit that is too low; of device `dev`, unless that is NULL. */
@@ -24,25 +23,20 @@ static int too_low(char *err, size_t size, const struct server_config *c, const 
 	return -ENOSPC;
 }
 
-/* Number of entries of a completion queue. */
-static uint64_t cq_depth(const struct server_config *c, const struct dev *dev)
+static struct sizes_server server_wanted(const struct server_config *c)
 {
-	uint64_t most = (uint64_t)dev->attr.max_cqe;
-
-	return c->tuning.cq_depth ? MIN(c->tuning.cq_depth, most) : most;
-}
-
-static struct sizes_device limits_of(const struct server_config *c, const struct dev *dev)
-{
-	return (struct sizes_device){ .max_qp = (uint64_t)dev->attr.max_qp, .max_cqe = cq_depth(c, dev),
-				      .max_srq_wr = (uint64_t)dev->attr.max_srq_wr };
+	return (struct sizes_server){ .rails = c->n_rails, .threads = c->threads, .max_clients = c->max_clients,
+				      .credits = c->credits, .message_bytes = c->message_bytes,
+				      .region_bytes = c->region_bytes, .max_handshakes = c->max_handshakes,
+				      .srq_depth = c->tuning.srq_depth, .cq_depth = c->tuning.cq_depth,
+				      .transport_mask = c->transport_mask, .windows = c->windows,
+				      .zerocopy = c->sock.tcp.zerocopy_bytes };
 }
 
 static int check_device(const struct server_config *c, const struct dev *dev, const struct sizes *s, char *err, size_t size)
 {
-	const struct sizes_device d = limits_of(c, dev);
-	uint64_t qps = (uint64_t)c->shard_clients * c->threads, max_qp = d.max_qp;
-	uint64_t cqs = c->threads * sizes_cqs(s, &d);
+	uint64_t qps = (uint64_t)c->shard_clients * c->threads, max_qp = (uint64_t)dev->attr.max_qp;
+	uint64_t cqs = c->threads * s->cqs;
 
 	if (qps > max_qp)
 		return too_low(err, size, c, dev, "the device's max_qp", max_qp, qps,
@@ -60,31 +54,17 @@ static int check_device(const struct server_config *c, const struct dev *dev, co
 	return 0;
 }
 
-/* Fills in the memory that peers can make this server hold. */
-static void hold(const struct server_config *c, const struct sizes *s, struct held_row rows[HELD_N])
-{
-	bool rdma = server_config_serves(c, TRANSPORT_RDMA);
-	const struct held_server h = { .rails = c->n_rails, .shards = server_config_shards(c), .clients = c->max_clients,
-				       .credits = c->credits, .message_bytes = c->message_bytes,
-				       .region_bytes = c->region_bytes, .handshakes = c->max_handshakes,
-				       .slab_bytes = rdma ? sizes_slab_bytes(s, c->message_bytes) : 0,
-				       .sockets = server_config_serves_sockets(c),
-				       .tls = server_config_serves(c, TRANSPORT_TLS),
-				       .zerocopy = c->sock.tcp.zerocopy_bytes };
-
-	held_by_server(&h, rows);
-}
-
 /* Registered memory must be available at start; the rest becomes resident only with use. If clients may also come over
  * RDMA, not all need socket buffers, so a server that could run out of memory starts with a warning. */
-static int check_memory(const struct server_config *c, const struct sizes *s, char *err, size_t size)
+static int check_memory(const struct server_config *c, const struct sizes_server *wanted, const struct sizes *s, char *err,
+			size_t size)
 {
 	static const char advice[] = "lower --max-clients, --region-size, --credits or --message-size";
 	uint64_t limit = res_raise_memlock(), machine = res_machine_memory_bytes(), pinned, all;
 	struct held_row rows[HELD_N];
 	char raise[120];
 
-	hold(c, s, rows);
+	held_by_server(wanted, s, rows);
 	pinned = held_bytes(&rows[HELD_REGISTERED]) + held_bytes(&rows[HELD_REGIONS]);
 	all = held_sum(rows);
 	snprintf(raise, sizeof(raise), "raise it, or %s", advice);
@@ -112,10 +92,10 @@ static uint64_t socket_fds(const struct server_config *c)
 
 /* Divides the descriptors that the limit leaves: first to clients over sockets, then to sockets that wait. If clients
  * may also come over RDMA, there may be fewer than all clients over sockets would need. */
-static int share_descriptors(struct server_config *c, char *err, size_t size)
+static int share_descriptors(struct server_config *c, const struct sizes_server *wanted, char *err, size_t size)
 {
 	uint64_t shards = server_config_shards(c), of_clients = socket_fds(c), have = res_raise_nofile();
-	uint64_t own = sizes_server_fds(c->n_rails, shards, c->max_handshakes), left;
+	uint64_t own = sizes_server_fds(wanted), left;
 	bool only_sockets = !server_config_serves(c, TRANSPORT_RDMA);
 	uint64_t need = own + (only_sockets ? of_clients : 0);
 	char clients[64] = "";
@@ -146,7 +126,7 @@ static struct sizes_device least(const struct server_config *c, const struct dev
 	struct sizes_device all = { UINT64_MAX, UINT64_MAX, UINT64_MAX };
 
 	for (uint32_t i = 0; i < c->n_rails && devs; i++) {
-		struct sizes_device d = limits_of(c, &devs[i]);
+		struct sizes_device d = sizes_of_device(&devs[i]);
 
 		all.max_qp = MIN(all.max_qp, d.max_qp);
 		all.max_cqe = MIN(all.max_cqe, d.max_cqe);
@@ -157,8 +137,7 @@ static struct sizes_device least(const struct server_config *c, const struct dev
 
 int limits_derive(struct server_config *c, const struct dev *devs, char *err, size_t err_size)
 {
-	const struct sizes_server wanted = { .max_clients = c->max_clients, .threads = c->threads, .credits = c->credits,
-					     .srq_depth = c->tuning.srq_depth, .windows = c->windows };
+	const struct sizes_server wanted = server_wanted(c);
 	const struct sizes_device d = least(c, devs);
 	struct sizes s;
 	int ret = 0;
@@ -175,6 +154,6 @@ int limits_derive(struct server_config *c, const struct dev *devs, char *err, si
 	for (uint32_t i = 0; i < c->n_rails && !ret && devs; i++)
 		ret = check_device(c, &devs[i], &s, err, err_size);
 	if (!ret)
-		ret = share_descriptors(c, err, err_size);
-	return ret ? ret : check_memory(c, &s, err, err_size);
+		ret = share_descriptors(c, &wanted, err, err_size);
+	return ret ? ret : check_memory(c, &wanted, &s, err, err_size);
 }

@@ -32,7 +32,7 @@ void finding_mend(struct finding *f, const char *format, ...)
 {
 	va_list args;
 
-	if (!f)
+	if (!f || f->status == FINDING_FINE)
 		return;
 	va_start(args, format);
 	/* Half a command is worse than none. */

@@ -31,7 +31,7 @@ struct findings {
 /* Adds a finding; its text is made as by printf. Returns it, or NULL if there are too many. */
 struct finding *findings_add(struct findings *f, const char *check, enum finding_status status, const char *why,
 			     const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Says what mends it. `f` may be NULL. */
+/* Says what mends the finding, unless it is fine. `f` may be NULL. */
 void finding_mend(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Exit status: 0 nothing is wrong, 1 something is, 3 something could not be checked. */

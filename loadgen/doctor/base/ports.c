@@ -25,15 +25,16 @@ static void take_port(void *arg, const char *name)
 		return;
 	memcpy(p.port, name, strlen(name) + 1);
 	memcpy(p.device, w->device, strlen(w->device) + 1);
-	if (tree_line(w->root, p.netdev, sizeof(p.netdev), "/sys/class/infiniband/%s/ports/%s/gid_attrs/ndevs/0",
-		      p.device, p.port) ||
+	snprintf(p.name, sizeof(p.name), "%s port %s", p.device, p.port);
+	snprintf(p.sys, sizeof(p.sys), "/sys/class/infiniband/%s/ports/%s", p.device, p.port);
+	snprintf(p.cm, sizeof(p.cm), "/sys/kernel/config/rdma_cm/%s/ports/%s", p.device, p.port);
+	if (tree_line(tree_at(w->root, "%s/gid_attrs/ndevs/0", p.sys), p.netdev, sizeof(p.netdev)) ||
 	    !tree_is_name(p.netdev))
 		p.netdev[0] = '\0';
-	if (tree_line(w->root, line, sizeof(line), "/sys/class/infiniband/%s/ports/%s/link_layer", p.device, p.port) ==
-	    0)
+	if (tree_line(tree_at(w->root, "%s/link_layer", p.sys), line, sizeof(line)) == 0)
 		p.ethernet = strcmp(line, "InfiniBand") != 0;
 	/* "4: RNIC" (ib_node_type of the kernel's rdma/ib_verbs.h). */
-	if (tree_line(w->root, line, sizeof(line), "/sys/class/infiniband/%s/node_type", p.device) == 0)
+	if (tree_line(tree_at(w->root, "/sys/class/infiniband/%s/node_type", p.device), line, sizeof(line)) == 0)
 		p.iwarp = strncmp(line, "4:", 2) == 0;
 	w->each(w->arg, &p);
 	w->n++;

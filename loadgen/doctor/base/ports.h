@@ -7,6 +7,9 @@
 
 struct rdma_port {
 	char device[64], port[16];
+	char name[96];		/* "DEVICE port PORT" */
+	char sys[128];		/* its folder in /sys */
+	char cm[128];		/* its settings of rdma_cm in configfs */
 	char netdev[32];	/* its network interface; "": none that a shell takes as it is */
 	bool ethernet;		/* false: InfiniBand */
 	bool iwarp;		/* over TCP, so that its GIDs are no addresses */

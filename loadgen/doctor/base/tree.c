@@ -13,25 +13,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool make_path(const char *root, char *out, size_t size, const char *format, va_list args)
+struct tree_path tree_at(const char *root, const char *format, ...)
 {
-	int n = snprintf(out, size, "%s", root), m;
-
-	if (n < 0 || (size_t)n >= size)
-		return false;
-	m = vsnprintf(out + n, size - (size_t)n, format, args);
-	return m >= 0 && (size_t)m < size - (size_t)n;
-}
-
-bool tree_path(const char *root, char *out, size_t size, const char *format, ...)
-{
+	int n, m = -1;
+	struct tree_path at;
 	va_list args;
-	bool fits;
 
 	va_start(args, format);
-	fits = make_path(root, out, size, format, args);
+	n = snprintf(at.v, sizeof(at.v), "%s", root);
+	if (n >= 0 && (size_t)n < sizeof(at.v))
+		m = vsnprintf(at.v + n, sizeof(at.v) - (size_t)n, format, args);
 	va_end(args);
-	return fits;
+	if (m < 0 || (size_t)(n + m) >= sizeof(at.v))
+		at.v[0] = '\0';
+	return at;
 }
 
 /* Files of /proc come in pieces. */
@@ -49,15 +44,11 @@ static int read_all(int fd, char *out, size_t size)
 	return 0;
 }
 
-static int read_text(const char *root, char *out, size_t size, const char *format, va_list args)
+int tree_text(struct tree_path at, char *out, size_t size)
 {
-	char path[PATH_MAX];
-	int fd, ret;
+	int fd = open(at.v, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
 
 	out[0] = '\0';
-	if (!make_path(root, path, sizeof(path), format, args))
-		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	ret = read_all(fd, out, size);
@@ -67,68 +58,35 @@ static int read_text(const char *root, char *out, size_t size, const char *forma
 	return ret;
 }
 
-int tree_text(const char *root, char *out, size_t size, const char *format, ...)
+int tree_line(struct tree_path at, char *out, size_t size)
 {
-	va_list args;
-	int ret;
+	int ret = tree_text(at, out, size);
 
-	va_start(args, format);
-	ret = read_text(root, out, size, format, args);
-	va_end(args);
-	return ret;
-}
-
-int tree_line(const char *root, char *out, size_t size, const char *format, ...)
-{
-	va_list args;
-	int ret;
-
-	va_start(args, format);
-	ret = read_text(root, out, size, format, args);
-	va_end(args);
 	out[strcspn(out, "\n")] = '\0';
 	return ret;
 }
 
-bool tree_number(const char *root, long *out, const char *format, ...)
+bool tree_number(struct tree_path at, long *out)
 {
 	char text[32], *end;
-	va_list args;
-	int ret;
+	int ret = tree_line(at, text, sizeof(text));
 
-	va_start(args, format);
-	ret = read_text(root, text, sizeof(text), format, args);
-	va_end(args);
-	text[strcspn(text, "\n")] = '\0';
 	errno = 0;
 	*out = strtol(text, &end, 10);
 	return !ret && !errno && isdigit((unsigned char)text[0]) && !*end;
 }
 
-bool tree_has(const char *root, const char *format, ...)
+bool tree_has(struct tree_path at)
 {
-	char path[PATH_MAX];
-	va_list args;
-	bool fits;
-
-	va_start(args, format);
-	fits = make_path(root, path, sizeof(path), format, args);
-	va_end(args);
-	return fits && access(path, F_OK) == 0;
+	return access(at.v, F_OK) == 0;
 }
 
-bool tree_link(const char *root, char *out, size_t size, const char *format, ...)
+bool tree_link(struct tree_path at, char *out, size_t size)
 {
-	char path[PATH_MAX], target[PATH_MAX], *name;
-	va_list args;
-	ssize_t n;
-	bool fits;
+	char target[PATH_MAX], *name;
+	ssize_t n = readlink(at.v, target, sizeof(target) - 1);
 
 	out[0] = '\0';
-	va_start(args, format);
-	fits = make_path(root, path, sizeof(path), format, args);
-	va_end(args);
-	n = fits ? readlink(path, target, sizeof(target) - 1) : -1;
 	if (n < 0)
 		return false;
 	target[n] = '\0';
@@ -149,14 +107,11 @@ bool tree_is_name(const char *name)
 
 int tree_each(const char *root, const char *folder, void (*each)(void *arg, const char *name), void *arg)
 {
-	char path[PATH_MAX];
+	const struct tree_path at = tree_at(root, "%s", folder);
+	DIR *dir = opendir(at.v);
 	struct dirent *e;
-	DIR *dir;
 	int n = 0;
 
-	if (!tree_path(root, path, sizeof(path), "%s", folder))
-		return -ENAMETOOLONG;
-	dir = opendir(path);
 	if (!dir)
 		return -errno;
 	while ((e = readdir(dir)))

@@ -3,25 +3,27 @@
 #ifndef RAMPART_LOADGEN_DOCTOR_BASE_TREE_H
 #define RAMPART_LOADGEN_DOCTOR_BASE_TREE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The path of what `format` names, for system calls. False if it is too long. */
-bool tree_path(const char *root, char *out, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The file's first line, without its end. 0, -ENAMETOOLONG, or the -errno of open(2) or read(2); then `out` is "". */
-int tree_line(const char *root, char *out, size_t size, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-/* The whole file, or as much of it as fits. */
-int tree_text(const char *root, char *out, size_t size, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+/* The path of a file below the folder; "" if it is too long, so that there is no such file. */
+struct tree_path {
+	char v[PATH_MAX];
+};
+struct tree_path tree_at(const char *root, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The whole file, or as much of it as fits. 0, or the -errno of open(2) or read(2); then `out` is "". */
+int tree_text(struct tree_path at, char *out, size_t size);
+/* The same of its first line, without its end. */
+int tree_line(struct tree_path at, char *out, size_t size);
 /* A decimal number without a sign, alone in its file. False if there is none. */
-bool tree_number(const char *root, long *out, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool tree_number(struct tree_path at, long *out);
 /* True if there is such a file or folder. */
-bool tree_has(const char *root, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool tree_has(struct tree_path at);
 /* The last name of what a symbolic link points to. False if there is none, it does not fit, or a shell does not take it as
  * it is. */
-bool tree_link(const char *root, char *out, size_t size, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+bool tree_link(struct tree_path at, char *out, size_t size);
 
 /* Calls `each` for every name in the folder that a shell takes as it is (letters, digits, '.', '_', '-', ':'). Returns how
  * many there were, or the -errno of opendir(3). */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "loadgen/doctor/devices.h"
+#include "loadgen/doctor/checks.h"
 #include "tests/unit/files/machine.h"
 
 #define PORT "/sys/class/infiniband/rxe0/ports/1"

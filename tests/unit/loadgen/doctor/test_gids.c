@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loadgen/doctor/gids.h"
+#include "loadgen/doctor/checks.h"
 #include "tests/unit/files/machine.h"
 
 #define DEVICE "/sys/class/infiniband/mlx5_0"

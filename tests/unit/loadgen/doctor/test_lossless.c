@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "loadgen/doctor/base/driver.h"
-#include "loadgen/doctor/lossless.h"
+#include "loadgen/doctor/checks.h"
 #include "tests/unit/files/machine.h"
 
 #define PORT "/sys/class/infiniband/mlx5_0/ports/1"

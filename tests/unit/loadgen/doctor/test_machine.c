@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "loadgen/doctor/machine.h"
+#include "loadgen/doctor/checks.h"
 #include "tests/unit/files/machine.h"
 
 #define GOVERNOR "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"

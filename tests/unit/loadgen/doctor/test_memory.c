@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "loadgen/doctor/memory.h"
+#include "loadgen/doctor/checks.h"
 #include "tests/unit/files/machine.h"
 
 #define THP "/sys/kernel/mm/transparent_hugepage/enabled"

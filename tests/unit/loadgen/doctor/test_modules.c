@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/modules.c and base/module.c: kernels made of files in a folder. */
+/* Unit tests of loadgen/doctor/modules.c: kernels made of files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
 
-#include "loadgen/doctor/modules.h"
+#include "loadgen/doctor/checks.h"
 #include "tests/unit/files/machine.h"
 
 #define BUILT_IN "/lib/modules/6.1.0-13-amd64/modules.builtin"

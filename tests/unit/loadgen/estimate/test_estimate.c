@@ -8,6 +8,7 @@
 #include <sys/param.h>
 
 #include "common/hist/hist.h"
+#include "common/wire/transport.h"
 #include "loadgen/estimate/advice.h"
 #include "loadgen/estimate/estimate.h"
 #include "loadgen/traffic/worker_stats.h"
@@ -30,9 +31,10 @@ static int set_up(void **state)
 	(void)state;
 	base = (struct estimate_in){
 		.clients = 100, .same_machine = true, .server_host = host, .generator_host = host,
-		.server = { .own = true, .rdma = true, .rails = 1, .threads = 2, .credits = 1, .message_bytes = 64, .inline_bytes = 64,
-			    .max_handshakes = 512, .receive_buffers = NAN },
-		.generator = { .rails = 1, .workers = 2, .client = { .depth = 1, .all_inline = true }, .buffer_bytes = 64,
+		.server = { .own = true, .inline_bytes = 64,
+			    .size = { .rails = 1, .threads = 2, .credits = 1, .message_bytes = 64, .max_handshakes = 512,
+				      .transport_mask = 1u << TRANSPORT_RDMA } },
+		.generator = { .rails = 1, .workers = 2, .client = { .depth = 1, .all_inline = true, .buffer_bytes = 64 },
 			       .inline_bytes = 64, .connecting = 32 },
 	};
 	return 0;
@@ -45,7 +47,7 @@ static void fill(void *arg, uint64_t clients, struct estimate_in *out)
 	*out = base;
 	out->clients = clients;
 	if (out->server.own)
-		out->server.max_clients = clients + clients / 10 + 16;
+		out->server.size.max_clients = clients + clients / 10 + 16;
 	out->generator.client.max_conns = (uint32_t)(clients + 1) / 2;
 }
 
@@ -154,9 +156,9 @@ TEST(rss__grows_with_threads)
 	look(100);
 	server = needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER);
 	generator = needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR);
-	base.server.threads = base.generator.workers = 1;
+	base.server.size.threads = base.generator.workers = 1;
 	look(100);
-	assert_true(server - needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) > 6 * HIST_BYTES);
+	assert_true(server - needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) > MEMORY_SHARD_BYTES);
 	assert_true(generator - needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR) > WORKER_HISTS * HIST_BYTES);
 }
 
@@ -218,8 +220,9 @@ TEST(running__what_it_has_and_what_comes)
 {
 	base.same_machine = false;
 	base.server = (struct estimate_server){
-		.own = false, .rails = 1, .threads = 2, .max_clients = 1024, .credits = 16, .message_bytes = 4096,
-		.max_handshakes = 512, .receive_buffers = 11000, .inline_bytes = 220, .clients = 24, .fds = 30,
+		.own = false, .inline_bytes = 220, .clients = 24, .fds = 30,
+		.size = { .rails = 1, .threads = 2, .max_clients = 1024, .credits = 16, .message_bytes = 4096,
+			  .max_handshakes = 512, .srq_depth = 11000 },
 		.process_threads = 5, .rss_bytes = 200e6, .pinned_bytes = 100e6, .qps = 536, .cqs = 6, .mrs = 2,
 	};
 	base.generator.memory_floor_ratio = 0;
@@ -244,7 +247,7 @@ TEST(running__nonsense__no_crash)
 	base.server.own = false;
 	for (size_t i = 0; i < N_ELEMENTS(values); i++) {
 		base.server_host.max_qp = base.server_host.max_cqe = base.server_host.max_srq_wr = values[i];
-		base.server.receive_buffers = base.server.rss_bytes = base.server.clients = values[i];
+		base.server.rss_bytes = base.server.clients = values[i];
 		look(100);
 		estimate_reach(fill, NULL, rows, n);
 		assert_true(estimate_first(rows, n) <= n);
@@ -267,10 +270,10 @@ TEST(rows__over_sockets__what_the_server_allows_and_what_clients_could_take)
 	struct held_row held[HELD_N];
 	struct estimate_in in;
 
-	base.over_sockets = base.server.sockets = true;
-	base.server.rdma = false;
-	base.server.message_bytes = 1 << 20;
-	base.server.credits = 6;
+	base.over_sockets = true;
+	base.server.size.transport_mask = 1u << TRANSPORT_TCP;
+	base.server.size.message_bytes = 1 << 20;
+	base.server.size.credits = 6;
 	in = look(1000);
 	estimate_held(&in, held);
 	assert_int_equal(held_bytes(&held[HELD_REGISTERED]), 0);

@@ -32,6 +32,7 @@ static int set_up(void **state)
 	region_bytes = 0;
 	cfg = (struct loadgen_config){ .clients = 1000, .steps = { .n = 1, .v = { 1000 } }, .n_rails = 1,
 				       .wl = &some_workload };
+	tuning_defaults(&cfg.tuning);
 	return 0;
 }
 
@@ -122,7 +123,6 @@ static const char *option(const struct needs_args *a, const char *name)
 
 TEST(join__larger_sizes_and_services__those_of_both)
 {
-	tuning_defaults(&cfg.tuning);
 	needs_args(&cfg, program, &args);
 	cfg.clients = 10;
 	cfg.tls_resume = true;
@@ -139,7 +139,6 @@ TEST(join__larger_sizes_and_services__those_of_both)
 
 TEST(join__what_changes_the_server__named_and_left_alone)
 {
-	tuning_defaults(&cfg.tuning);
 	needs_args(&cfg, program, &args);
 	cfg.poll = 1;
 	needs_args(&cfg, program, &other);
@@ -160,7 +159,6 @@ TEST(join__what_changes_the_server__named_and_left_alone)
 
 TEST(args__cpus_or_node__those_of_the_server)
 {
-	tuning_defaults(&cfg.tuning);
 	cfg.tuning.numa = TUNING_NUMA_AUTO;
 	needs_args(&cfg, program, &args);
 	assert_string_equal(option(&args, "--numa"), "auto");

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The groups of checks of `performance_test doctor`: X_check is in X.c. Each looks at the machine whose files are below
+ * `root` ("" but in tests), and adds what it finds. */
+#ifndef RAMPART_LOADGEN_DOCTOR_CHECKS_H
+#define RAMPART_LOADGEN_DOCTOR_CHECKS_H
+
+#include "loadgen/doctor/base/finding.h"
+#include "loadgen/doctor/base/ports.h"
+
+enum module_state {
+	MODULE_LOADED,
+	MODULE_BUILT_IN,
+	MODULE_ABSENT,
+	MODULE_UNKNOWN,	/* not loaded; the list of what is built in cannot be read */
+};
+
+/* Whether the kernel has a module, by /sys/module and modules.builtin (kbuild, "Kbuild output files"). `name` has no '-'. */
+enum module_state module_state(const char *root, const char *name);
+
+/* The kernel's modules of RDMA and the drivers of devices. */
+void modules_check(const char *root, struct findings *out);
+/* RDMA devices, their ports, network interfaces and device files. */
+void devices_check(const char *root, struct findings *out);
+/* The addresses of one port. */
+void gids_check(const char *root, const struct rdma_port *p, struct findings *out);
+/* The DSCP of RDMA packets, and flow control of the links. */
+void lossless_check(const char *root, struct findings *out);
+/* Whether packets may be filtered, and which ports are needed then; `tls_port` is that of the server. */
+void firewall_check(const char *root, unsigned tls_port, struct findings *out);
+/* Huge pages and NUMA nodes. */
+void memory_check(const char *root, struct findings *out);
+/* Container, cloud and the CPUs' governor. */
+void machine_check(const char *root, struct findings *out);
+/* The limits of this process; `root` is where its capabilities are read. */
+void process_check(const char *root, struct findings *out);
+
+#endif
