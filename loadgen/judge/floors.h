@@ -38,8 +38,7 @@ void floors_set_memory(struct floors *f, enum floors_host host, double memory_by
 
 /* Judges a host's newest sample. STOP_MEMORY_FLOOR or STOP_CPU_FLOOR if the machine has less left than a floor, with
  * `text` saying which machine and how much is left; else STOP_NOT. Memory is judged by this sample alone, idle CPU over
- * FLOORS_CPU_NS, because CPUs that are all busy for a moment do no harm. Figures missing from the sample are not
- * judged. */
+ * FLOORS_CPU_NS, because a moment without idle CPU does no harm. Figures missing from the sample are not judged. */
 #define FLOORS_CPU_NS UINT64_C(5000000000)
 enum stop_reason floors_judge(struct floors *f, enum floors_host host, const struct sample *s, char *text, size_t size);
 
