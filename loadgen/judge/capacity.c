@@ -146,7 +146,7 @@ static bool next_neighbour(const struct capacity *c, enum capacity_boundary of, 
 	return (tries(t) == 0 || is_contested(t)) && ask(out, CAPACITY_ABOVE, above);
 }
 
-/* False when this boundary is known. */
+/* Sets the next probe for a boundary. False when the boundary is known. */
 static bool next_for(const struct capacity *c, enum capacity_boundary of, struct capacity_probe *out)
 {
 	uint32_t passed, failed, result;

@@ -15,7 +15,7 @@
 
 enum floors_host { FLOORS_GENERATOR, FLOORS_SERVER, FLOORS_HOSTS = FLOORS_SERVER + TARGETS_MAX };
 
-/* The host of one of several servers. */
+/* The host number of a server. */
 static inline enum floors_host floors_server(uint32_t target)
 {
 	return (enum floors_host)(FLOORS_SERVER + target);
@@ -25,7 +25,7 @@ struct floors {
 	double memory_ratio, cpu_ratio;	/* share of a machine that must stay free; 0: no floor */
 	bool same_machine;		/* server and generator share a machine; only changes the text */
 	struct {
-		double memory_bytes;	/* of the machine; NAN: not known */
+		double memory_bytes;	/* the machine's total memory; NAN: not known */
 		uint64_t since_ns;	/* time of the sample that idle time counts from; 0: none yet */
 		double busy_s, idle_s;	/* CPU times in that sample */
 	} of[FLOORS_HOSTS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether a step that did not hold all of its clients failed gracefully: docs/results.md, "Graceful failure". Pure. */
+/* Judges whether a step that did not hold all clients failed gracefully: docs/results.md, "Graceful failure". Pure. */
 #ifndef RAMPART_LOADGEN_GRACEFUL_H
 #define RAMPART_LOADGEN_GRACEFUL_H
 

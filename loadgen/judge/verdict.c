@@ -190,7 +190,7 @@ static void add_stable(json_t *verdict, const struct step *s, const char *requir
 	add(verdict, s, "stability", required, measured, s->server_ended ? CRITERION_FAIL : of[s->pools]);
 }
 
-/* Stable, or failed gracefully (graceful.h). */
+/* Appends whether the step was stable or failed gracefully (graceful.h). */
 static void add_stability(json_t *verdict, const struct step *s, const struct verdict_terms *terms)
 {
 	static const char required[] = "stable operation or graceful failure";

@@ -38,7 +38,7 @@ struct current {
 	struct hist *now, *before, *interval;	/* response times: total, up to the interval, in the interval */
 	uint64_t last_interval_ns, last_messages;
 	uint64_t last_sample_ns;
-	struct pulse pulse;		/* of the main thread */
+	struct pulse pulse;		/* pulse of the main thread */
 };
 
 /* 0 or -ENOMEM. */
@@ -83,7 +83,7 @@ void current_measure(struct current *c, struct crew *crew);
 void current_measured(struct current *c, const struct crew *crew);
 /* Length of an interval of the measured time. */
 uint64_t current_interval_ns(const struct current *c);
-/* Ends an interval of the measured time if its time is over. */
+/* Ends the present interval of the measured time if it has lasted long enough. */
 void current_interval(struct current *c, const struct crew *crew);
 /* With --cycles: true if this host's share of --cycles clients has returned, or no client has returned for 60 s. */
 bool current_cycles_are_done(struct current *c, const struct crew *crew);

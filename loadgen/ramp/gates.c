@@ -320,7 +320,7 @@ void gates_tell_end(struct ramp *r)
 							    "detail", r->outcome->stop_detail), 0);
 }
 
-/* --- how it goes --- */
+/* --- progress --- */
 
 static void my_live(const struct ramp *r, struct team_live *l)
 {

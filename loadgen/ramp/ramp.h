@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The run: one step after the other, each through its phases. Owning thread: main. */
+/* Runs all steps one after the other, each through its phases. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_RAMP_H
 #define RAMPART_LOADGEN_RAMP_H
 

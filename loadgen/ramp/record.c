@@ -92,7 +92,7 @@ static int64_t whole_at(const json_t *note, const char *name)
 	return json_integer_value(json_object_get(note, name));
 }
 
-/* When a host began to measure, by the leader's clock. */
+/* When a host started to measure, by the leader's clock. */
 static int64_t measure_at(const json_t *note)
 {
 	return json_is_integer(json_object_get(note, "measure_ns")) ? whole_at(note, "measure_ns") : LOAD_HOSTS_NOT_STARTED;

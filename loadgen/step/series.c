@@ -26,7 +26,7 @@ struct row {
 	struct thread_time thread[SAMPLE_THREADS_MAX];	/* indexed as struct side's columns */
 };
 
-/* A thread's name, and its number among those of the same name, from 0. */
+/* A thread, identified by its name and its number among the threads of that name, from 0. */
 struct column {
 	char name[16];
 	uint32_t which;

@@ -32,8 +32,8 @@ static inline enum series_side series_server(uint32_t target, uint32_t n_targets
 struct series_peak {
 	uint64_t samples;
 	double v[SAMPLE_N];
-	double cpus;			/* of the process between two samples, in CPUs */
-	double machine_busy_ratio;	/* of all CPUs of the machine between two samples */
+	double cpus;			/* CPUs that the process used between two samples */
+	double machine_busy_ratio;	/* share of the machine's CPU time in use between two samples */
 };
 
 struct series;

@@ -39,7 +39,7 @@ struct step_moment {
 	struct res_usage generator;
 	struct res_machine_cpu machine;
 	uint64_t worker_cpu_ns[STEP_WORKERS_MAX];
-	struct ep_work work;		/* of the workers */
+	struct ep_work work;		/* sum over the workers */
 	uint64_t payload_bytes;		/* generator: TLS and RDMA payload, sent and received */
 	uint64_t one_sided_bytes;	/* the part of payload_bytes that READs, WRITEs and atomics moved */
 	json_t *network;		/* generator: counters of its devices' ports (common/port/port.h) */
@@ -67,7 +67,7 @@ struct step_target {
 	double messages_per_s;
 	struct hist *total, *response;
 	enum step_pools pools;
-	struct series_peak peak;	/* of the server */
+	struct series_peak peak;	/* peak resource usage of the server */
 	json_t *reports[STEP_REPORT_N];	/* NULL: the report did not arrive */
 };
 
@@ -149,7 +149,7 @@ struct step {
 	struct { uint32_t tried, connected; } follow_up;	/* clients tried one by one after the step; 0: none */
 	uint64_t psn_verified;
 	uint64_t messages_all;		/* operations that ended in the whole step, plus answered first messages */
-	uint64_t qps, cqs, mrs, pinned_bytes;	/* of the workers */
+	uint64_t qps, cqs, mrs, pinned_bytes;	/* sums over the workers */
 	struct step_hosts hosts;
 	struct step_moment begin, end;	/* of the measured phase */
 	struct series_peak peak[SIDE_N];	/* from the step's begin to its end */
@@ -202,7 +202,7 @@ bool step_has_hole(const struct step *s);
 #define STEP_STALL_MEDIANS 10
 bool step_is_stalled(const struct step *s);
 
-/* Clients of the step that send. */
+/* Number of held clients that send. */
 uint32_t step_active(const struct step *s, const struct loadgen_config *cfg);
 
 /* With --iterations: true if fewer operations were measured than the sending clients were asked for. */
@@ -241,7 +241,7 @@ double step_jain(const struct step_fairness *f);
  * had not ended; NAN without operations. */
 double step_head_of_line(const struct step *s, unsigned stream);
 
-/* Length of the measured phase; NAN when there was none. */
+/* Length of the measured phase in s; NAN when there was none. */
 double step_window_s(const struct step *s);
 /* False for a moment at which the process's resources could not be read. */
 bool step_has_usage(const struct step_moment *m);

@@ -63,7 +63,7 @@ static bool is_due(const struct wclient *wc, uint64_t now)
 	return (uint64_t)wc->due_ns <= now;
 }
 
-/* Counts the operations that are due and may begin, and notes when each was due. */
+/* Counts the operations that are due and may begin, and records when each was due. */
 static uint32_t take_due(struct open_loop *o, struct wclient *wc, uint64_t now)
 {
 	uint64_t next = wc->streams[0].begun;

@@ -167,7 +167,7 @@ static __attribute__((noinline)) void record_several(struct traffic *t, const st
 		record(t, wc, stream, s, i, now);
 }
 
-/* An operation that ends alone is recorded without the loop, whose variables do not fit into the registers. */
+/* An operation that ends alone is recorded without a loop, whose variables would not fit into the registers. */
 static void record_all(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n, uint64_t now)
 {
 	struct stream *s = &wc->streams[stream];

@@ -26,7 +26,7 @@ struct traffic {
 	const struct workload *workload;
 	struct worker_stats *stats;
 	struct open_loop *open_loop;	/* NULL: closed loop */
-	struct ep *ep;			/* the first rail's */
+	struct ep *ep;			/* endpoint of the first rail */
 	struct ep *eps[RAILS_MAX];
 	uint32_t n_rails;
 	uint32_t worker, n_workers;	/* the worker's index, and the number of workers */
@@ -88,7 +88,7 @@ static inline bool traffic_is_idle(const struct wclient *wc)
 	return wc->streams[0].begun == wc->streams[0].done && wc->streams[1].begun == wc->streams[1].done;
 }
 
-/* For workloads: */
+/* Functions that workloads call: */
 
 /* Begins one operation; the workload posts it next. */
 void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream);

@@ -42,7 +42,7 @@ struct stream {
 
 struct wclient {
 	struct traffic *traffic;
-	uint32_t index;			/* in its worker */
+	uint32_t index;			/* index of the client in its worker */
 	enum wclient_state state;	/* connector_set_state is the only writer */
 	struct client_conn *conn;	/* the connection being made, or a live one; NULL: none */
 
@@ -65,14 +65,14 @@ struct wclient {
 	uint32_t rail;			/* rail of the connection that is being made, or was made last */
 	uint32_t open;			/* the client's connections that are not closed yet */
 	struct tls_session *session;	/* TLS session to resume; NULL: none yet */
-	uint64_t intended_ns;		/* when its connection should have begun */
+	uint64_t intended_ns;		/* when the connection should have begun */
 	uint64_t begun_ns;		/* when the present attempt began */
 	uint64_t retry_at_ns;
 	uint32_t attempts;
 	TAILQ_ENTRY(wclient) link;	/* in one of the connector's lists */
 
 	/* churn.c */
-	bool away;			/* left or was lost, and is not back yet */
+	bool away;			/* the client left or was lost, and has not returned yet */
 	uint64_t left_ns;
 	struct backoff backoff;		/* with --reconnect: pauses between attempts after an outage began */
 };

@@ -77,7 +77,7 @@ struct worker_stats {
 	struct hist *total[HANDSHAKE_N];	/* from the intended start until live */
 	struct hist *away_ns;	/* from leaving to being connected again, while measuring */
 	struct hist *outage_ns;	/* from losing a connection to being connected again */
-	struct hist *response;	/* of operations while measuring, from when they were due */
+	struct hist *response;	/* of measured operations, from when they were due */
 	struct hist *service, *lag;	/* open loop: from sent to end, and from due to sent */
 	counter late;		/* open loop: operations sent more than 1 ms after they were due */
 	struct effective effective;	/* published with the counters; settings of a queue pair after connecting */

@@ -25,10 +25,10 @@ struct wclient;
 
 /* Resources a workload needs from the server and from a client context. */
 struct workload_needs {
-	uint32_t message_bytes;		/* largest SEND */
-	uint32_t credits;		/* SENDs in flight */
+	uint32_t message_bytes;		/* size of the largest SEND */
+	uint32_t credits;		/* maximum number of SENDs in flight */
 	uint64_t region_bytes;		/* 0: no region */
-	uint32_t rma_depth;		/* requests on the region in flight */
+	uint32_t rma_depth;		/* maximum number of requests in flight on the region */
 	size_t landing_bytes;		/* registered memory that each client reads into */
 	bool landing_shared;		/* all clients share one landing memory, since the data read are not compared */
 	bool write_imm;			/* some WRITEs have immediate data */
@@ -68,7 +68,7 @@ struct workload {
 	 * is kind_of(its number), or without kind_of the number of its stream. */
 	const char *kind_names[WORKLOAD_KINDS_MAX];
 	unsigned (*kind_of)(const struct loadgen_config *c, uint64_t number);
-	uint32_t kind_bytes[WORKLOAD_KINDS_MAX];	/* of an operation of the kind; 0: the run's size */
+	uint32_t kind_bytes[WORKLOAD_KINDS_MAX];	/* size of the kind's operations; 0: the run's size */
 	bool round_trip;		/* an operation is a message and a reply of the same size */
 	const char *options[WORKLOAD_OPTIONS_MAX];	/* names of options that only this workload takes */
 	uint64_t bytes_min, bytes_max, bytes_default;	/* size of an operation */

@@ -9,7 +9,7 @@
 #include "common/wire/msg.h"
 #include "loadgen/traffic/payload.h"
 
-#define POST_MAX 32u		/* requests posted together */
+#define POST_MAX 32u		/* maximum number of requests posted together */
 
 uint8_t *lane_text(const struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number)
 {

@@ -13,12 +13,12 @@
 #include "loadgen/traffic/traffic.h"
 
 #define LANE_ORDER_MAX 64u	/* maximum number of requests in flight on a lane's region */
-#define LANE_NO_STREAM UINT8_MAX	/* a request whose completion ends nothing */
+#define LANE_NO_STREAM UINT8_MAX	/* stream of a request whose completion ends no part */
 
 /* A part of an operation. Its index among the client's parts identifies the operation and the part (lanes.c). */
 struct part {
-	uint64_t number;		/* of the operation in its stream */
-	uint64_t offset, bytes;		/* in the operation */
+	uint64_t number;		/* number of the operation in its stream */
+	uint64_t offset, bytes;		/* range of the part in the operation */
 	bool done;
 	TAILQ_ENTRY(part) link;		/* in its lane's queue */
 };
@@ -35,7 +35,7 @@ struct lane_queue {
 };
 
 struct lane {
-	struct client_conn *conn;	/* NULL: none, or lost */
+	struct client_conn *conn;	/* NULL: not connected, or lost */
 	struct lane_queue queues[WORKLOAD_STREAMS_MAX];
 	struct { uint8_t stream; uint32_t bytes; } order[LANE_ORDER_MAX];	/* ring: requests on the region */
 	uint32_t order_in, order_out;
@@ -46,7 +46,7 @@ void lane_reset(struct lane *lane);
 void lane_append(struct lane *lane, unsigned stream, struct part *p);
 /* Removes and returns the first part of the stream's queue, which must not be empty. */
 struct part *lane_take_first(struct lane *lane, unsigned stream);
-/* Posts what there is room for. The connection may break, and be lost (lanes_lose), before this returns. */
+/* Posts as much as there is room for. The connection may break, and be lost (lanes_lose), before this returns. */
 void lane_advance(struct traffic *t, struct wclient *wc, struct lane *lane);
 
 /* Maximum number of bytes moved by one request or message. */

@@ -34,7 +34,7 @@ void rma_needs(const struct loadgen_config *c, struct workload_needs *out)
 	out->credits = SMALL_CREDITS;
 	/* The counter of atomics follows the slots, aligned. */
 	out->region_bytes = (c->inflight * c->message_bytes + 7) / 8 * 8 + RMA_ATOMIC_BYTES;
-	out->rma_depth = (uint32_t)(c->verify ? 2 * c->inflight : c->inflight);	/* what is written is read back */
+	out->rma_depth = (uint32_t)(c->verify ? 2 * c->inflight : c->inflight);	/* each WRITE is read back */
 	out->landing_shared = !c->verify;
 	out->landing_bytes = c->inflight * bytes;
 }

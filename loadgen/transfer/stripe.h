@@ -8,7 +8,7 @@
 /* Minimum size of a part of a striped operation: for a smaller part, another rail would cost more than it gains. */
 #define STRIPE_BYTES_MIN (16u << 10)
 
-/* The number of rails that an operation of `bytes` is striped over, with `rails` (1 and more) alive. */
+/* The number of rails that an operation of `bytes` is striped over, if `rails` (at least 1) are alive. */
 uint32_t stripe_rails(uint64_t bytes, uint32_t rails);
 
 /* The `i`-th of `n` parts, from 0. Parts are contiguous, and all but the last have the same size. */

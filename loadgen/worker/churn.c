@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that leave and come back. See churn.h. */
+/* See churn.h. */
 #include "loadgen/worker/churn.h"
 
 #include "common/base/clock.h"

@@ -62,7 +62,7 @@ static void drop_rail(struct rail *rail, const struct wclient *wc)
 		 fail_code_text(&rail->fail, text, sizeof(text)), lanes_alive(wc), k->n_rails);
 }
 
-/* The client has all the connections it will have. */
+/* Makes the client live, with all the connections it will have. */
 static void become_live(struct connector *k, struct wclient *wc)
 {
 	for (uint32_t i = 0; i < k->n_rails && k->n_rails > 1; i++)
@@ -155,7 +155,7 @@ static bool is_dark(const struct connector *k, const struct wclient *wc, const s
 	       (fail->kind == FAIL_TIMEOUT || fail->kind == FAIL_CM_STATUS);
 }
 
-/* True if the failed attempt is followed by another one. */
+/* Repeats the failed attempt if that may help. False: there is no other attempt. */
 static bool try_again(struct connector *k, struct wclient *wc, const struct fail *fail)
 {
 	if (!pace_is_congestion(fail))
@@ -247,7 +247,7 @@ static void on_draining(void *arg, struct client_conn *c)
 		lose(rail->connector, wc);
 }
 
-/* The last connection of a client that had been live is gone. */
+/* Called when the last connection of a client that had been live is gone. */
 static void on_gone(struct connector *k, struct wclient *wc, const struct fail *fail)
 {
 	if (wc->state == WCLIENT_LEAVING && fail->kind == FAIL_NONE && k->mode != CONNECT_CLOSE)
@@ -287,7 +287,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	connector_more(k);
 }
 
-/* --- what arrives for the workload --- */
+/* --- arrivals for the workload --- */
 
 static void on_reply(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
@@ -409,7 +409,7 @@ void clients_abandon(struct connector *k)
 	for (uint32_t i = 0; i < k->target; i++) {
 		struct wclient *wc = &k->traffic->clients[i];
 
-		/* No more attempts: the present one is the last. */
+		/* The present attempt is the client's last. */
 		wc->attempts = UINT32_MAX;
 		if (wc->state == WCLIENT_WAITING) {
 			fail_table_count(&k->stats->failures, &timed_out);

@@ -25,7 +25,7 @@ struct rail {
 	uint32_t index;
 	struct client_config client;
 	struct client_ctx *ctx;
-	/* In this step: */
+	/* Reset at the beginning of each step: */
 	bool told;			/* it was logged that a client dropped this rail */
 	bool told_refusal;		/* the server's explanation for refusing a client was logged */
 	bool works;			/* a client has connected on it */

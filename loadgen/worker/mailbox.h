@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Orders from the main thread to a worker. None is lost: the main thread waits for room, which the worker makes in the
- * next turn of its loop.
+/* Orders from the main thread to a worker. No order is lost: if the mailbox is full, the main thread waits until the
+ * worker takes the orders in the next turn of its loop.
  */
 #ifndef RAMPART_LOADGEN_MAILBOX_H
 #define RAMPART_LOADGEN_MAILBOX_H

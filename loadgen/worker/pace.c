@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Window of connections being made. See pace.h. */
+/* See pace.h. */
 #include "loadgen/worker/pace.h"
 
 #include <errno.h>

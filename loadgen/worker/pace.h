@@ -25,7 +25,7 @@ struct pace {
 void pace_init(struct pace *p, uint32_t limit);
 uint32_t pace_window(const struct pace *p);
 void pace_on_success(struct pace *p);
-/* A connection begun at `begun_ns` met congestion. */
+/* Call when a connection that was begun at `begun_ns` met congestion. */
 void pace_on_congestion(struct pace *p, uint64_t begun_ns, uint64_t now_ns);
 
 /* True if another attempt may succeed: the failure is a sign of congestion, not a refusal. */

@@ -22,7 +22,7 @@ struct pulse {
 	uint64_t ended;			/* operations that had ended by the last beat */
 	uint64_t progress_ns;		/* the last beat at which more operations had ended, or none was in flight */
 	uint64_t late_ns;		/* greatest delay of a beat, less the thread's CPU time since the last beat */
-	uint64_t stall_ns;		/* the longest time without an end though operations were in flight */
+	uint64_t stall_ns;		/* the longest time in which operations were in flight and none ended */
 };
 
 /* Readings of the beating thread at one moment. */

@@ -357,7 +357,7 @@ static void start_watchers(struct worker *w)
 	ev_timer_init(&w->publish_timer, on_publish, 0., 0.);
 	w->publish_timer.data = w;
 	ev_prepare_init(&w->turn_end, on_turn_end);
-	/* After the connections' own turn end, which frees those that closed. */
+	/* Runs after the connections' own handler of the turn's end, which frees closed connections. */
 	ev_set_priority(&w->turn_end, EV_MINPRI);
 	w->turn_end.data = w;
 	ev_prepare_start(w->loop, &w->turn_end);

@@ -41,7 +41,7 @@ int worker_new(const struct worker_config *cfg, struct worker **out, char *err, 
 	__attribute__((warn_unused_result));
 /* Starts the worker's thread. 0 or -errno with a line in `err`. */
 int worker_start(struct worker *w, char *err, size_t err_size) __attribute__((warn_unused_result));
-/* After ORDER_QUIT was fulfilled or the worker was never started. NULL-safe. */
+/* Joins the thread and frees the worker, after ORDER_QUIT or if the worker was never started. NULL-safe. */
 void worker_free(struct worker *w);
 
 /* Main thread: gives an order; `task` may be NULL for orders without parameters. The previous order need not be

@@ -20,7 +20,7 @@
 /* Maximum numbers of chunks and of SENDs in flight on a connection, over all its transfers. */
 #define CHUNKS_MAX 32
 #define SENDS_MAX 16
-#define SEND_CHUNK (64u << 10)	/* by default */
+#define SEND_CHUNK (64u << 10)	/* default of --chunk for SENDs */
 
 /* With --verify, each transfer is read back. */
 static void plan(const struct loadgen_config *c, unsigned stream, struct lane_plan *out)
