@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why a run ends, and what broke. See breaking.h. */
+/* See breaking.h. */
 #include "loadgen/judge/breaking.h"
 
 #include <assert.h>
@@ -62,7 +62,7 @@ static bool is_server_shortage(const struct fail *f)
 	return f->kind == FAIL_REFUSED && f->code == REFUSE_NO_RESOURCES;
 }
 
-/* The most frequent failure that says something ran out, on either side; NULL when there is none. */
+/* The most frequent failure that shows a shortage on either side; NULL when there is none. */
 static const struct fail *shortage(const struct step *s)
 {
 	const struct fail *found = NULL;
@@ -80,7 +80,7 @@ static const struct fail *shortage(const struct step *s)
 	return found;
 }
 
-/* Clients that can be held: a ramp that goes on after the loss of a host does not end because that host's are missing. */
+/* Clients that can be held. Without those of a lost host, so that a ramp that goes on does not end because of them. */
 static uint64_t expected(const struct step *s)
 {
 	return s->hosts.host_lost ? MIN(s->hosts.clients, s->target) : s->target;
@@ -103,9 +103,9 @@ enum stop_reason stop_judge_step(const struct step *s, char *text, size_t size)
 	return s->step_timeout ? STOP_STEP_TIMEOUT : STOP_ERROR_RATE;
 }
 
-/* --- of what --- */
+/* --- the resource that ran out --- */
 
-/* System calls fail at the generator: the server's own failures reach it as refusals. */
+/* An errno comes from the generator's own system calls; failures of the server arrive as refusals. */
 static void of_errno(const struct fail *f, const char **resource, const char **side)
 {
 	*side = "generator";
@@ -153,7 +153,7 @@ void breaking_resource(const struct fail *f, const char **resource, const char *
 		*side = "server";
 		break;
 	case FAIL_TIMEOUT:
-		/* A timeout does not say who was late. Before TLS is done, it is the server, which has not come to this client. */
+		/* A timeout does not tell who was late; before TLS is done, the server has not got to this client. */
 		*resource = f->stage <= STAGE_TLS_HANDSHAKE ? "handshakes" : "time";
 		*side = f->stage <= STAGE_PSN_EXCHANGE ? "server" : "unknown";
 		break;
@@ -177,7 +177,7 @@ void breaking_resource(const struct fail *f, const char **resource, const char *
 	}
 }
 
-/* A resource is worth more as an explanation than a time that ran out because of it. */
+/* How well a resource explains a failure: a named resource better than a timeout, which may be its consequence. */
 static int rank(const char *resource)
 {
 	if (strcmp(resource, "unknown") == 0)
@@ -228,7 +228,7 @@ void breaking_of(const struct step *s, enum stop_reason reason, const char *deta
 		out->resource = s->floor == FLOOR_MEMORY ? "memory" : "cpu";
 		out->side = s->floor_of_server ? "server" : "generator";
 	}
-	/* Clients that were let go at a floor failed by it, not by their failures. */
+	/* If a floor cut the step short, that explains the missing clients, not their recorded failures. */
 	if (reason == STOP_SERVER_LOST || reason == STOP_HOST_LOST || reason == STOP_GENERATOR_FAILED || s->floor != FLOOR_NONE || !out->has_failure)
 		snprintf(out->text, sizeof(out->text), "%u clients: %u held; %s", s->target, s->connected_held,
 			 detail[0] ? detail : stop_reason_names[reason]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See capacity.h. What to do next follows from the history alone, so there is no state to get wrong. */
+/* See capacity.h. The next probe follows from the history of probes alone: no other state can become inconsistent. */
 #include "loadgen/judge/capacity.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define GAP 0.05		/* between what passed and what failed, of what passed */
+#define GAP 0.05		/* between the passed and the failed number, as a share of the passed one */
 #define TENTH 10
 #define TRIES_MAX 3
 #define SEEN_ENOUGH 2
@@ -24,7 +24,7 @@ void capacity_init(struct capacity *c, bool has_slo, uint32_t start, uint32_t ma
 	c->start = start;
 }
 
-/* What broke did not meet an SLO either, whatever the rest says. */
+/* A probe that broke also misses the SLO, whatever was measured. */
 static enum slo_result outcome(const struct capacity_probe *p, enum capacity_boundary of)
 {
 	if (p->broke)
@@ -32,7 +32,7 @@ static enum slo_result outcome(const struct capacity_probe *p, enum capacity_bou
 	return of == CAPACITY_BREAK ? SLO_PASS : p->slo;
 }
 
-/* What the probes at one number of clients say, by enum slo_result; all 0 where there was none. */
+/* Number of probes at one number of clients by outcome (enum slo_result); all 0 without probes. */
 static const uint32_t *tally_at(const struct capacity *c, enum capacity_boundary of, uint32_t clients)
 {
 	static const uint32_t none[3];
@@ -48,7 +48,7 @@ static uint32_t tries(const uint32_t *t)
 	return t[SLO_PASS] + t[SLO_FAIL] + t[SLO_INCONCLUSIVE];
 }
 
-/* By the majority; an undecided one is no pass. */
+/* Decides by majority; a tie is not a pass, nor is an inconclusive probe. */
 static enum side side_of(const uint32_t *t)
 {
 	if (tries(t) == 0)
@@ -56,7 +56,7 @@ static enum side side_of(const uint32_t *t)
 	return 2 * t[SLO_PASS] > tries(t) ? SIDE_PASS : SIDE_FAIL;
 }
 
-/* The least number that failed, and the most that passed below it. */
+/* Finds the smallest number that failed, and the largest below it that passed. */
 static void bracket(const struct capacity *c, enum capacity_boundary of, uint32_t *passed, uint32_t *failed)
 {
 	*passed = 0;
@@ -75,7 +75,7 @@ static void bracket(const struct capacity *c, enum capacity_boundary of, uint32_
 	}
 }
 
-/* True if it is to be tried again before the majority is believed. */
+/* True if the probes disagree and another one is still allowed to decide. */
 static bool is_contested(const uint32_t *t)
 {
 	return t[SLO_PASS] && tries(t) > t[SLO_PASS] && tries(t) < TRIES_MAX;
@@ -91,13 +91,13 @@ static uint32_t between(uint32_t passed, uint32_t failed)
 	return passed + (failed - passed) / 2;
 }
 
-/* The result's number: the one that is seen twice. */
+/* The number of clients that is the result, and that must be confirmed. */
 static uint32_t candidate(enum capacity_boundary of, uint32_t passed, uint32_t failed)
 {
 	return of == CAPACITY_BREAK && failed ? failed : passed;
 }
 
-/* Probes at the result that said what it says. */
+/* Number of probes at the result that agree with it. */
 static uint32_t seen_at(const struct capacity *c, enum capacity_boundary of, uint32_t passed, uint32_t failed)
 {
 	return tally_at(c, of, candidate(of, passed, failed))[of == CAPACITY_BREAK && failed ? SLO_FAIL : SLO_PASS];
@@ -110,8 +110,8 @@ static bool ask(struct capacity_probe *out, enum capacity_purpose purpose, uint3
 	return true;
 }
 
-/* True if a larger number passed than the least that failed, which is then tried again: it may have been a bad
- * moment. */
+/* True if a number larger than the smallest failed one passed: the failure may have been bad luck and is tried
+ * again. */
 static bool is_doubtful(const struct capacity *c, enum capacity_boundary of, uint32_t failed)
 {
 	if (tries(tally_at(c, of, failed)) >= TRIES_MAX)
@@ -132,7 +132,7 @@ static uint32_t above_of(uint32_t clients)
 	return clients + (clients + TENTH - 1) / TENTH;
 }
 
-/* The neighbours of a confirmed result; the one above a break, or above the most allowed, says nothing. */
+/* Probes the neighbours of a confirmed result; one above a break, or above `max`, would tell nothing. */
 static bool next_neighbour(const struct capacity *c, enum capacity_boundary of, uint32_t result, struct capacity_probe *out)
 {
 	uint32_t below = below_of(result), above = above_of(result);
@@ -146,7 +146,7 @@ static bool next_neighbour(const struct capacity *c, enum capacity_boundary of, 
 	return (tries(t) == 0 || is_contested(t)) && ask(out, CAPACITY_ABOVE, above);
 }
 
-/* False when this boundary is known. */
+/* Sets the next probe for a boundary. False when the boundary is known. */
 static bool next_for(const struct capacity *c, enum capacity_boundary of, struct capacity_probe *out)
 {
 	uint32_t passed, failed, result;
@@ -163,13 +163,13 @@ static bool next_for(const struct capacity *c, enum capacity_boundary of, struct
 		return ask(out, CAPACITY_DOUBLE, passed > c->max / 2 ? c->max : 2 * passed);
 	if (failed > 1 && !is_close(passed, failed))
 		return ask(out, CAPACITY_BISECT, between(passed, failed));
-	/* That nothing breaks up to the most allowed needs no second look. */
+	/* If nothing breaks up to `max`, there is nothing to confirm. */
 	result = candidate(of, passed, failed);
 	if (result == 0 || (of == CAPACITY_BREAK && failed == 0))
 		return false;
 	if (tries(tally_at(c, of, result)) < TRIES_MAX && seen_at(c, of, passed, failed) < SEEN_ENOUGH)
 		return ask(out, CAPACITY_CONFIRM, result);
-	/* A latency misses its limit by chance as easily as it meets it; what is refused is refused. */
+	/* A latency can miss its limit by chance, so that failure is confirmed too; a hard failure is not by chance. */
 	if (of == CAPACITY_SLO && failed && tries(tally_at(c, of, failed)) < SEEN_ENOUGH)
 		return ask(out, CAPACITY_CONFIRM, failed);
 	return next_neighbour(c, of, result, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Floors. See floors.h. */
+/* See floors.h. */
 #include "loadgen/judge/floors.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static bool is_short_of_memory(const struct floors *f, enum floors_host host, co
 {
 	double all = f->of[host].memory_bytes, left = s->v[SAMPLE_AVAILABLE_BYTES];
 
-	/* NAN is not below anything. */
+	/* A comparison with NAN (not known) is false, so an unknown figure is never below the floor. */
 	if (!(all > 0) || !(left < f->memory_ratio * all))
 		return false;
 	snprintf(text, size, "%s has %.1f %% of its memory left, %.0f of %.0f MiB: less than --memory-floor %.0f %%",

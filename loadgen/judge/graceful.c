@@ -8,9 +8,9 @@
 
 #include "loadgen/step/step.h"
 
-/* A step of fewer clients says nothing of what the server can hold. */
+/* A step of fewer clients does not show how many the server can hold. */
 #define WHOLE_MIN 10
-/* Below so many operations of each client, on average, a client without one may just not have come to its turn. */
+/* With fewer operations per client on average, a client without any may just not have had its turn. */
 #define OPERATIONS_MIN 10
 
 uint32_t graceful_least_held(uint32_t target, uint32_t whole_before)
@@ -31,7 +31,7 @@ static enum graceful judge_pools(const struct step *s, char *why, size_t size)
 	return s->pools == POOLS_UNKNOWN ? GRACEFUL_UNKNOWN : GRACEFUL_NO;
 }
 
-/* Enough clients were held, and those were served. */
+/* True if enough clients were held, and all of them were served. */
 static bool serves_the_held(const struct step *s, uint32_t least, char *why, size_t size)
 {
 	const struct step_fairness *f = &s->fairness;
@@ -51,7 +51,7 @@ static bool serves_the_held(const struct step *s, uint32_t least, char *why, siz
 	return false;
 }
 
-/* These say that a client waited, or was cut off, and not why. */
+/* True for failures that tell only that a client waited or was cut off, and not why. */
 static bool has_no_reason(const struct fail *f)
 {
 	return f->kind == FAIL_NONE || f->kind == FAIL_TIMEOUT || (f->kind == FAIL_CLOSED && f->code == 0);

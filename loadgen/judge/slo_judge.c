@@ -10,8 +10,8 @@
 #include "loadgen/step/rates.h"
 #include "loadgen/step/step.h"
 
-/* A step with too few samples fails a percentile only if a step that meets it would show as many samples beyond the
- * limit with a lower probability than this. */
+/* With too few samples, a step misses a percentile only if a step that meets it would show so many samples beyond the
+ * limit with less than this probability. */
 #define CHANCE 0.05
 
 const char *const slo_result_names[] = { "pass", "fail", "inconclusive" };
@@ -25,7 +25,7 @@ static const struct hist *hist_of(const struct slo_term *t, const struct step *s
 {
 	switch (t->subject) {
 	case SLO_RESPONSE: return s->response;
-	/* In a closed loop an operation is due when it is sent. */
+	/* In a closed loop an operation is due when it is sent, so service time is response time. */
 	case SLO_SERVICE: return hist_count(s->service) ? s->service : s->response;
 	case SLO_LAG: return s->lag;
 	case SLO_CONNECT: return s->total;
@@ -88,7 +88,7 @@ static double measure(const struct slo_term *t, const struct step *s)
 	return latency_of(t, hist_of(t, s));
 }
 
-/* The probability that k or more of n samples are beyond a limit which this share of all operations exceeds. */
+/* The probability that k or more of n samples exceed a limit that is exceeded by `share` of all operations. */
 static double chance_of(uint64_t k, uint64_t n, double share)
 {
 	double term = pow(1 - share, (double)n), below = 0;

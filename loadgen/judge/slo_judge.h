@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether a step met its service level objectives (loadgen/config/slo.h). Pure. */
+/* Judges whether a step met its service level objectives (loadgen/config/slo.h). Pure. */
 #ifndef RAMPART_LOADGEN_SLO_JUDGE_H
 #define RAMPART_LOADGEN_SLO_JUDGE_H
 
@@ -15,10 +15,10 @@ struct step;
 enum slo_result { SLO_PASS, SLO_FAIL, SLO_INCONCLUSIVE };
 extern const char *const slo_result_names[];	/* pass, fail, inconclusive */
 
-/* Whether a step that was collected met the term. `measured` gets the figure in the limit's unit; NAN when there are too
- * few samples for it. Then the term is met if all samples are within the limit, and missed if so many are beyond it
- * that fewer than 5 of 100 steps which meet the term would show as many by chance; else, and without a sample, the
- * result is inconclusive. */
+/* Judges a term for a step, after step_collect. `measured` gets the figure in the limit's unit, or NAN with too few
+ * samples. With too few samples the term is met if all of them are within the limit, and missed if a step that meets
+ * the term would show so many beyond the limit by chance in fewer than 5 of 100 cases; otherwise, and without a sample,
+ * the result is inconclusive. */
 enum slo_result slo_judge_term(const struct slo_term *t, const struct step *s, double *measured);
 
 /* The worst result of all terms, SLO_FAIL over SLO_INCONCLUSIVE; SLO_PASS without a term. */
@@ -27,8 +27,8 @@ enum slo_result slo_judge(const struct slo *slo, const struct step *s);
 /* [{expression, metric, unit, limit, measured, result}], or null without a term. NULL when out of memory. */
 json_t *slo_json(const struct slo *slo, const struct step *s);
 
-/* What was measured, with its unit, for people: "1.25 ms", "0.3 %", "12000 a second"; where `v` is NAN, the reason for
- * `result`. Returns `text`. */
+/* Writes the value `v` with its unit ("1.25 ms", "0.3 %", "12000 a second"), or if it is NAN, the reason for `result`.
+ * Returns `text`. */
 const char *slo_value_text(const struct slo_term *t, enum slo_result result, double v, char *text, size_t size);
 
 /* True if the step has at least one sample for each latency of the terms. */

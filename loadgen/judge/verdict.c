@@ -12,18 +12,18 @@
 #include "loadgen/judge/slo_judge.h"
 #include "loadgen/step/connect_json.h"
 
-/* Of fewer connections no median is known (hist_supports), so nothing is required of their time. */
+/* With fewer connections no median is known (hist_supports), so their time is not judged. */
 #define CONNECT_CLIENTS_MIN 5
 
 static const char *const result_names[] = { "pass", "fail", "inconclusive", "not_judged" };
 
 struct tier {
 	uint32_t up_to;		/* clients */
-	double connect_ms;	/* p50 and p99 of total below this; 0: none */
-	double success_ratio;	/* at least */
+	double connect_ms;	/* upper limit of p50 and p99 of connection time; 0: no limit */
+	double success_ratio;	/* minimum share of clients held */
 };
 
-/* A step belongs to the smallest tier that holds it; above 10,000 the last one counts. */
+/* A step belongs to the smallest tier with room for its clients; above 10,000 clients the last tier counts. */
 static const struct tier tiers[] = {
 	{ 10, 1, 1 }, { 100, 10, 1 }, { 1000, 100, 0.99 }, { 10000, 0, 0 },
 };
@@ -59,7 +59,7 @@ const char *verdict_excuse(const json_t *server, const json_t *clients)
 	return NULL;
 }
 
-/* Goes on with the server that was worse than others, if there is one. */
+/* Appends the text about the server that was worse than the others, if there is one. */
 static void say_server(char *measured, size_t size, const char *which)
 {
 	size_t used = strlen(measured);
@@ -92,15 +92,15 @@ static const char *ms_text(double ns, char *text, size_t size)
 	return text;
 }
 
-/* A percentile of the whole connections against the tier's limit. */
+/* A percentile of connection time, compared with the tier's limit. */
 struct connect_time {
 	double percentile, limit_ns;
 	uint64_t samples, beyond;
 	double ns;			/* NAN: too few samples */
-	enum criterion_result result;	/* if it is judged */
+	enum criterion_result result;	/* the result if times are judged */
 };
 
-/* With too few samples a p99 is judged as an objective is (slo_judge.h), and a median not at all. */
+/* With too few samples, a p99 is judged like a term of an SLO (slo_judge.h), and a median not at all. */
 static struct connect_time judge_connect_time(const struct step *s, double limit_ns, double percentile)
 {
 	static const enum criterion_result of[] = { [SLO_PASS] = CRITERION_PASS, [SLO_FAIL] = CRITERION_FAIL,
@@ -139,7 +139,7 @@ static bool is_missed(const struct connect_time *c)
 	return isfinite(c->ns) ? c->ns >= c->limit_ns : c->beyond > 0;
 }
 
-/* Of a limit that was missed: the stage that took the most time, in the criterion's members and in `text`. */
+/* Adds the stage that took the most time to a criterion whose limit was missed. */
 static void say_longest(json_t *criterion, const struct longest *l)
 {
 	json_object_set_new(criterion, "longest_stage", json_string(connect_longest_name(l)));
@@ -190,7 +190,7 @@ static void add_stable(json_t *verdict, const struct step *s, const char *requir
 	add(verdict, s, "stability", required, measured, s->server_ended ? CRITERION_FAIL : of[s->pools]);
 }
 
-/* Stable, or failed gracefully (graceful.h). */
+/* Appends whether the step was stable or failed gracefully (graceful.h). */
 static void add_stability(json_t *verdict, const struct step *s, const struct verdict_terms *terms)
 {
 	static const char required[] = "stable operation or graceful failure";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which step comes next. See agenda.h. */
+/* See agenda.h. */
 #include "loadgen/ramp/agenda.h"
 
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "loadgen/step/step.h"
 
 #define KNEE_PROBES_MAX 6
-#define DISTURBED_MAX 2	/* a disturbed probe is made again so often */
+#define DISTURBED_MAX 2	/* how often a disturbed probe is repeated */
 
-/* A search for a rate has rates in the place of numbers of clients. */
+/* In a search for a rate, the probe's `clients` are operations per second. */
 static void take_probe(struct agenda *a, const struct loadgen_config *c)
 {
 	if (c->find_rate)
@@ -41,9 +41,9 @@ static bool is_disturbed(const struct step *s)
 	return step_has_hole(s) || step_is_stalled(s);
 }
 
-/* What was missed because the generator had no more to give does not count against the server, nor what was measured while
- * it, or everything, stood still; nor does what so few clients cannot tell: more of them will. A rate that is not achieved
- * is not met. */
+/* Judges the SLO for the search. Inconclusive if generator or replies stood still, or if a saturated generator missed
+ * the SLO: neither counts against the server. With some samples, but too few, the step passes, because larger steps
+ * will have enough. An offered rate that was not achieved misses the SLO. */
 static enum slo_result judge(const struct slo *slo, const struct step *s, bool find_rate)
 {
 	enum slo_result result = slo_judge(slo, s);
@@ -65,7 +65,7 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 	}
 	a->probe.slo = judge(&oc->cfg->slo, s, oc->cfg->find_rate);
 	a->probe.broke = broke;
-	/* The search does not get to know of it, and asks for the same once more. */
+	/* The search is not told about a disturbed probe, and so asks for the same one again. */
 	if (is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
 		a->disturbed++;
 		return;
@@ -73,14 +73,13 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 	a->disturbed = 0;
 	if (loadgen_is_search(oc->cfg))
 		verdict_add_undisturbed(oc->verdict, s);
-	/* Several sizes are several servers' worth of capacity: none of them is the one, nor is what steps of several rates
-	 * hold. What is measured for the knee does not reopen a search that is done. */
+	/* Several sizes or rates have no single capacity, and probes for the knee must not reopen a finished search. */
 	if (oc->cfg->sizes.n == 1 && (oc->cfg->find_rate || !loadgen_is_swept(oc->cfg)) && a->probe.of != CAPACITY_N)
 		capacity_tell(&oc->capacity, &a->probe);
 }
 
-/* Every size, every rate, every repetition, every number of clients; the sizes change fastest, so that what changes in
- * time meets all of them alike. */
+/* Goes through all sizes, rates, repetitions and numbers of clients. Sizes change fastest, so that drift over time
+ * affects all sizes alike. */
 static bool next_of_ramp(struct agenda *a, const struct loadgen_config *c)
 {
 	if (++a->size_index == c->sizes.n) {
@@ -101,7 +100,7 @@ static bool next_of_ramp(struct agenda *a, const struct loadgen_config *c)
 	return true;
 }
 
-/* Steps that have this number at `path`. */
+/* Counts the steps that have this number at `path`. */
 static uint32_t times_measured(const json_t *steps, const char *path, double number)
 {
 	uint32_t n = 0;
@@ -113,8 +112,8 @@ static uint32_t times_measured(const json_t *steps, const char *path, double num
 	return n;
 }
 
-/* A number of clients next to the knee that was measured only once, to be measured again: the knee is confirmed when
- * both of its sides were measured twice. */
+/* Repeats a number of clients beside the knee that was measured only once: the knee is confirmed when both numbers
+ * beside it were measured twice. */
 static bool next_of_knee(struct agenda *a, const json_t *steps)
 {
 	struct knee_point points[CURVE_POINTS_MAX];
@@ -139,14 +138,14 @@ static bool next_of_search(struct agenda *a, const struct outcome *oc)
 	a->step_index++;
 	if (!capacity_next(&oc->capacity, &a->probe) && (oc->cfg->find_rate || !next_of_knee(a, oc->steps)))
 		return false;
-	/* A disturbed probe is made again, and was not told: its repetitions count all the same, as files are named after them. */
+	/* Counts disturbed probes too, unknown to the search, because files are named after the repetition. */
 	a->probe.repetition = times_measured(oc->steps, oc->cfg->find_rate ? "offered_per_s" : "target_clients",
 					     a->probe.clients) + 1;
 	take_probe(a, oc->cfg);
 	return true;
 }
 
-/* What a search that is over came to. */
+/* Stops the run with the result of a search that is over. */
 static void end_search(struct outcome *oc)
 {
 	struct capacity_result slo = capacity_result(&oc->capacity, CAPACITY_SLO);

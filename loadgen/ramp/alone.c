@@ -31,7 +31,7 @@ bool alone_advance(struct alone *a, const struct loadgen_config *cfg, struct cre
 	if (!crew_is_done(crew))
 		return false;
 	if (!a->leaving) {
-		/* The first worker has all of it. */
+		/* The first worker has the only client. */
 		if (!floor_add(a->floor, worker_stats(crew->workers[0])))
 			a->left = 0;
 		a->leaving = true;

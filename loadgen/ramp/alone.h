@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that connect one at a time while the server has no others (loadgen/step/floor.h). The first of them that fails is
- * the last. Owning thread: main.
+/* Connects clients one at a time while the server has no others (loadgen/step/floor.h), until one fails. Owning thread:
+ * main.
  */
 #ifndef RAMPART_LOADGEN_ALONE_H
 #define RAMPART_LOADGEN_ALONE_H
@@ -13,16 +13,16 @@
 struct floor;
 
 struct alone {
-	struct floor *floor;		/* NULL: none is under way */
-	uint64_t left;			/* clients that are still to connect */
-	bool leaving;			/* the present one was told to leave */
+	struct floor *floor;		/* results so far; NULL before the first alone_begin */
+	uint64_t left;			/* clients still to connect */
+	bool leaving;			/* the present client was told to leave */
 };
 
-/* Has the first of --floor clients connect. 0 or -ENOMEM. */
+/* Tells the first of --floor clients to connect. 0 or -ENOMEM. */
 int alone_begin(struct alone *a, const struct loadgen_config *cfg, struct crew *crew) __attribute__((warn_unused_result));
-/* A worker fulfilled an order. True when all clients have tried and are gone. */
+/* Call when a worker has fulfilled an order. True when all clients have tried and are gone. */
 bool alone_advance(struct alone *a, const struct loadgen_config *cfg, struct crew *crew);
-/* No further client connects; the present one fails if it is not connected yet. */
+/* Lets no further client connect; the present client fails if it is not connected yet. */
 void alone_cut(struct alone *a, struct crew *crew);
 void alone_clear(struct alone *a);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The workers as a group. See crew.h. */
+/* See crew.h. */
 #include "loadgen/ramp/crew.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "loadgen/config/deal.h"
 #include "loadgen/traffic/workload.h"
 
-#define READS 16		/* READs and atomics a connection may have outstanding, as far as both devices allow */
+#define READS 16		/* READs and atomics outstanding per connection, as far as both devices allow */
 
 void crew_client_config(const struct loadgen_config *c, struct client_config *out)
 {
@@ -43,7 +43,7 @@ void crew_client_config(const struct loadgen_config *c, struct client_config *ou
 	};
 }
 
-/* The route to an address of this machine starts at that address (dev_source_addr). */
+/* True if the server is on this machine: the route to a local address starts at that address (dev_source_addr). */
 static bool is_here(const struct addr *server)
 {
 	struct addr source;
@@ -59,7 +59,7 @@ static bool is_among(const struct dev *d, const struct dev *const *opened, uint3
 	return false;
 }
 
-/* Workers of one server have the same devices; those of different servers may share them. */
+/* Opens each port once: workers of one server use the same devices, and those of different servers may share some. */
 static int open_ports(struct crew *c, uint32_t n_rails)
 {
 	const struct dev *opened[CREW_PORTS_MAX];
@@ -80,7 +80,7 @@ static int open_ports(struct crew *c, uint32_t n_rails)
 	return ret;
 }
 
-/* The most clients that a worker of this server gets. With --deal first its server may have room for all. */
+/* Maximum number of clients of a worker of this server. With --deal first, one server may get all clients. */
 static uint32_t most_clients(const struct loadgen_config *cfg, uint32_t n_targets, uint32_t target)
 {
 	uint32_t n = deal_share((uint32_t)cfg->threads, n_targets, target) * (uint32_t)cfg->hosts, dealt[TARGETS_MAX], most;
@@ -156,7 +156,7 @@ void crew_quit(struct crew *c)
 
 void crew_dismiss(struct crew *c)
 {
-	/* A worker that still waits for an order would never end. */
+	/* Without this order, a worker's thread would never end. */
 	crew_quit(c);
 	for (uint32_t i = 0; i < c->n; i++)
 		worker_free(c->workers[i]);
@@ -178,8 +178,9 @@ json_t *crew_device(const struct crew *c)
 	return dev_json(worker_dev(c->workers[0], 0));
 }
 
-/* A part of `total`, which this worker's server gets. The workers of all hosts that serve it are numbered host by host, first each
- * host's first, so that none has more than one client more than another; the host that is the first is another for each server. */
+/* This worker's part of its server's clients. All hosts' workers for a server are numbered, every host's first worker
+ * before any second one; their parts differ by one client at most. The host numbered first differs from server to
+ * server. */
 static uint32_t share_of(const struct crew *c, uint32_t i, const uint32_t *totals)
 {
 	uint32_t target = i % c->n_targets, n = deal_share(c->n, c->n_targets, target), at = i / c->n_targets;
@@ -251,7 +252,7 @@ static uint64_t value_at(const struct worker *w, size_t offset)
 	return counter_get((const counter *)((const char *)worker_stats(w) + offset));
 }
 
-/* Sums a counter over all workers, or over those whose device works. */
+/* Sums a counter over all workers, or only over those whose device works. */
 static uint64_t sum(const struct crew *c, size_t offset, bool broken_too)
 {
 	uint64_t total = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The step that is being run. See current.h. */
+/* See current.h. */
 #include "loadgen/ramp/current.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "loadgen/results/results.h"
 #include "loadgen/traffic/workload.h"
 
-/* With --cycles: the measurement ends when no client came back for so long; with --iterations, when nothing moved. */
+/* Measuring ends when no client has returned for this long (--cycles), or nothing was transferred (--iterations). */
 #define PATIENCE_NS (60 * NS_PER_S)
 
 int current_init(struct current *c, const struct loadgen_config *cfg, struct results *results)
@@ -36,7 +36,7 @@ void current_clear(struct current *c)
 	hist_free(c->interval);
 }
 
-/* The main thread has no operations. */
+/* The main thread's readings, without operations: it has none. */
 static struct pulse_moment this_moment(void)
 {
 	return (struct pulse_moment){ .now_ns = clock_boot_ns(), .busy_ns = clock_busy_ns() };
@@ -50,7 +50,7 @@ void current_deal(struct current *c, uint32_t total, const struct suts *suts, js
 	deal_clients(total, suts->n, (enum deal)c->cfg->deal, c->cfg->seed, room, c->dealt);
 }
 
-/* One server has no figures of its own. */
+/* Makes the parts of several servers in the step; a single server needs none. */
 static int make_targets(struct current *c, const struct suts *suts, const uint32_t *share)
 {
 	int ret = suts->n == 1 ? 0 : step_make_targets(c->step, suts->n, share);
@@ -60,7 +60,7 @@ static int make_targets(struct current *c, const struct suts *suts, const uint32
 	return ret;
 }
 
-/* Of all hosts. */
+/* The number of clients of all hosts that send. */
 static uint32_t senders_of(const struct current *c)
 {
 	if (c->cfg->wl->idle)
@@ -68,7 +68,7 @@ static uint32_t senders_of(const struct current *c)
 	return c->cfg->active && c->cfg->active < c->total ? (uint32_t)c->cfg->active : c->total;
 }
 
-/* As the workers' orders share them out. */
+/* Computes this host's senders in the same way as crew_order distributes them. */
 static void set_senders(struct current *c, const struct crew *crew, uint32_t n_targets)
 {
 	uint32_t active[TARGETS_MAX], share[TARGETS_MAX];
@@ -224,8 +224,8 @@ static void take_moment(const struct crew *crew, struct step_moment *m)
 
 void current_measure(struct current *c, struct crew *crew)
 {
-	/* With --iterations all measured operations may end before this thread runs again, so the moment comes first: none of
-	 * them is in flight yet. Without --iterations the order comes first, so that work before it does not count. */
+	/* With --iterations the moment is taken first, because all measured operations may end before this thread runs
+	 * again. Without --iterations the order is given first, so that work before it does not count. */
 	if (c->cfg->iterations)
 		take_moment(crew, &c->step->begin);
 	current_order(c, crew, ORDER_MEASURE);
@@ -279,7 +279,7 @@ void current_measured(struct current *c, const struct crew *crew)
 {
 	if (!c->step->begin.now_ns)
 		return;
-	/* A last interval of less than half the length is dropped: it would weigh as much as a whole one. */
+	/* A last interval of less than half the length is dropped, because it would weigh as much as a full one. */
 	if (clock_now_ns() - c->last_interval_ns >= current_interval_ns(c) / 2)
 		end_interval(c, crew);
 	take_moment(crew, &c->step->end);
@@ -312,7 +312,7 @@ void current_sample(struct current *c, const struct crew *crew, const char *phas
 {
 	uint64_t now = clock_now_ns();
 
-	/* Until the step's clients connect, the workers still publish the figures of the step before. */
+	/* Until the step's clients connect, the workers still publish the previous step's figures. */
 	if (!c->step || !c->step->started || (!changing && now - c->last_sample_ns < NS_PER_S))
 		return;
 	c->last_sample_ns = now;

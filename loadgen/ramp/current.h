@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The step that is being run: its clients' orders, its moments, and the figures of its intervals.
- * Owning thread: main.
+/* The running step: gives its orders to the workers, and records its moments and the figures of its intervals. Owning
+ * thread: main.
  */
 #ifndef RAMPART_LOADGEN_CURRENT_H
 #define RAMPART_LOADGEN_CURRENT_H
@@ -19,26 +19,26 @@
 struct hist;
 struct results;
 
-#define CURRENT_TICK_NS (250 * NS_PER_MS)	/* the main thread's beats are no further apart */
+#define CURRENT_TICK_NS (250 * NS_PER_MS)	/* maximum time between two beats of the main thread */
 
 struct current {
 	const struct loadgen_config *cfg;
-	struct results *results;	/* gets the events */
+	struct results *results;	/* receives the events */
 	struct step *step;		/* NULL between two steps */
-	uint32_t total;			/* clients of all hosts in it */
-	uint32_t dealt[TARGETS_MAX];	/* and how many of them each server gets */
-	double begin_s;			/* since the results folder was made */
+	uint32_t total;			/* clients of all hosts in the step */
+	uint32_t dealt[TARGETS_MAX];	/* how many of them each server gets */
+	double begin_s;			/* start of the step, since the results folder was created */
 	uint64_t connect_start_ns;
-	uint32_t reconnects;		/* of the control session, when the server's stages were marked */
-	uint32_t restarts;		/* of the server, when its counters were read before the measured time */
-	enum stage upto;		/* last stage connections may enter now */
+	uint32_t reconnects;		/* of the control session, up to MARK */
+	uint32_t restarts;		/* of the server, up to the reading of its counters before measuring */
+	enum stage upto;		/* last stage that connections may enter now */
 	uint64_t barrier_ns;		/* when the running stage was allowed to begin */
 	uint64_t last_cycles, last_cycle_ns;	/* progress of --cycles */
 	uint64_t last_moved, last_moved_ns;	/* progress of --iterations: messages and bytes */
-	struct hist *now, *before, *interval;	/* for the figures of an interval */
+	struct hist *now, *before, *interval;	/* response times: total, up to the interval, in the interval */
 	uint64_t last_interval_ns, last_messages;
 	uint64_t last_sample_ns;
-	struct pulse pulse;		/* of the main thread */
+	struct pulse pulse;		/* pulse of the main thread */
 };
 
 /* 0 or -ENOMEM. */
@@ -46,15 +46,15 @@ int current_init(struct current *c, const struct loadgen_config *cfg, struct res
 	__attribute__((warn_unused_result));
 void current_clear(struct current *c);
 
-/* Deals the clients of all hosts to the servers, which said `infos` of themselves. */
+/* Distributes the clients of all hosts over the servers; `infos` are the servers' descriptions. */
 void current_deal(struct current *c, uint32_t total, const struct suts *suts, json_t *const infos[TARGETS_MAX]);
-/* Begins a step, with this host's share of the clients that were dealt. 0 or -ENOMEM. */
+/* Begins a step with this host's share of the distributed clients. 0 or -ENOMEM. */
 int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, uint32_t repetition, const struct suts *suts)
 	__attribute__((warn_unused_result));
 /* Ends the step and frees it. */
 void current_end(struct current *c);
 
-/* The main thread runs: to be called every CURRENT_TICK_NS from current_begin on, until no operation is in flight. */
+/* Records that the main thread runs. Call every CURRENT_TICK_NS from current_begin until no operation is in flight. */
 void current_beat(struct current *c);
 
 /* Gives every worker the order, with its share of the step's clients. */
@@ -62,37 +62,37 @@ void current_order(const struct current *c, struct crew *crew, enum worker_order
 
 /* The last stage of connecting. */
 enum stage current_last_stage(const struct loadgen_config *cfg);
-/* Has the clients connect; with --phased, up to the first barrier. */
+/* Tells the clients to connect; with --phased, up to the first barrier. */
 void current_connect(struct current *c, struct crew *crew);
-/* With --phased: all are at the barrier, and enter the next stage if `go_on`. False when there is no further one. */
+/* Call when all clients are at a barrier (--phased): they enter the next stage if `go_on`. False: no stage follows. */
 bool current_next_stage(struct current *c, struct crew *crew, bool go_on);
-/* Connecting is over: keeps how long it took, and how many are connected. */
+/* Call when connecting is over: records how long it took and how many clients are connected. */
 void current_connected(struct current *c, const struct crew *crew);
 
-/* Keeps how many clients are connected; with those that left on purpose and are not back yet if `away_too`. */
+/* Records how many clients are connected, including those that are away if `away_too`. */
 void current_hold(struct current *c, const struct crew *crew, bool away_too);
 /* True if a server that had clients when connecting ended has none left. */
 bool current_lost_all_of_one(const struct current *c, const struct crew *crew);
 
-/* All clients are told to leave. */
+/* Tells all clients to leave. */
 void current_leave(struct current *c, struct crew *crew);
 
-/* The measured time begins, or ends: keeps what the generator has used until then. The server's reports are asked for
- * by phases.c. */
+/* Starts or ends the measured time: records the generator's counters and usage. phases.c requests the server's
+ * reports. */
 void current_measure(struct current *c, struct crew *crew);
 void current_measured(struct current *c, const struct crew *crew);
 /* Length of an interval of the measured time. */
 uint64_t current_interval_ns(const struct current *c);
-/* Ends an interval of the measured time if its time is over. */
+/* Ends the present interval of the measured time if it has lasted long enough. */
 void current_interval(struct current *c, const struct crew *crew);
-/* With --cycles: true if as many clients came back as were asked for (this host's share), or none has for 60 s. */
+/* With --cycles: true if this host's share of --cycles clients has returned, or no client has returned for 60 s. */
 bool current_cycles_are_done(struct current *c, const struct crew *crew);
 
-/* With --iterations: true if nothing was transferred for 60 s. To be asked at every tick while there is traffic. */
+/* With --iterations: true if nothing was transferred for 60 s. Call at every tick while there is traffic. */
 bool current_is_stuck(struct current *c, const struct crew *crew);
 
-/* How many clients there are and how far they came, into events.ndjson: at every call if that is `changing`, else once a
- * second. `phase` is its name. */
+/* Writes the numbers of clients by state, and of messages, to events.ndjson: at every call if they are `changing`, else
+ * once a second. `phase` is the phase's name. */
 void current_sample(struct current *c, const struct crew *crew, const char *phase, bool changing);
 
 #endif

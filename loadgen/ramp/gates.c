@@ -16,9 +16,9 @@
 #include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"
 
-/* How long putting a host out may take before this host goes on without it. */
+/* How long removing absent hosts may take before this host goes on without the others. */
 #define PUT_OUT_NS (30 * NS_PER_S)
-#define RUN_STEP 0	/* the "step" of what belongs to the run as a whole */
+#define RUN_STEP 0	/* step number of messages that concern the run as a whole */
 
 static const struct {
 	const char *name;
@@ -55,7 +55,7 @@ bool gates_has_others(const struct ramp *r)
 
 /* --- the leader's part --- */
 
-/* A number of the notes, of all hosts. */
+/* The sum over all hosts of a number in the notes they brought to the gate. */
 static double sum_of_notes(const struct ramp *r, enum gate g, const char *field)
 {
 	double sum = 0;
@@ -75,7 +75,7 @@ uint32_t gates_connected(const struct ramp *r)
 	return (uint32_t)MIN(sum_of_notes(r, GATE_CONNECTED, "connected"), (double)UINT32_MAX);
 }
 
-/* Leader, when all have met: hosts whose devices are of another kind do not measure the same. */
+/* Leader, at GATE_MET: ends the run if hosts have devices of different kinds, which would not measure the same. */
 static void compare_fabrics(struct ramp *r)
 {
 	static const char *const kinds[] = { "rdma_device.link", "rdma_device.is_software", "rdma_device.path_mtu_bytes" };
@@ -100,13 +100,13 @@ static void compare_fabrics(struct ramp *r)
 	team_forget(r->team, RUN_STEP, "met");
 }
 
-/* A host could not connect its clients in time. There is no traffic then, as in a run of one host. */
+/* True if a host could not connect its clients in time. There is no traffic then, as in a run on one host. */
 static bool is_any_late(const struct ramp *r)
 {
 	return gates_has_others(r) && sum_of_notes(r, GATE_CONNECTED, "late") > 0;
 }
 
-/* All are there. */
+/* Leader: does its part at a gate where all hosts have arrived. */
 static void lead(struct ramp *r, enum gate g)
 {
 	switch (g) {
@@ -148,7 +148,7 @@ void gates_release(struct ramp *r, enum gate g)
 		go_on(r, g, traffic);
 		return;
 	}
-	/* Nobody waits in a phase of its own for GATE_MEASURED, and this host may be at the next gate already. */
+	/* GATE_MEASURED has no waiting phase of its own, and this host may be at the next gate already. */
 	r->measured_released |= g == GATE_MEASURED;
 	if (g != GATE_MEASURED) {
 		r->gate = g;
@@ -224,7 +224,7 @@ void gates_quit(struct ramp *r, const char *why)
 	r->moves->enter(r, RAMP_STOP);
 }
 
-/* The whole number of that name; UINT64_MAX, which no figure of a step may be, if it is negative or not a whole number. */
+/* The whole number `name`; if it is negative or not a whole number, UINT64_MAX, which no parameter of a step may be. */
 static uint64_t figure_at(const json_t *o, const char *name)
 {
 	const json_t *v = json_object_get(o, name);
@@ -232,7 +232,7 @@ static uint64_t figure_at(const json_t *o, const char *name)
 	return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v) : UINT64_MAX;
 }
 
-/* How many clients each server gets, and all together in *total. False: these are no such numbers. */
+/* Reads how many clients each server gets, and their sum. False: the numbers are not valid. */
 static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *dealt, uint64_t *total)
 {
 	*total = 0;
@@ -249,7 +249,7 @@ static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *de
 	return true;
 }
 
-/* A member's: what the leader announced, which may be anything. */
+/* Member: begins the step that the leader announced. The announcement is not trusted. */
 static void begin_announced(struct ramp *r, const json_t *what)
 {
 	struct step_figures f = { .bytes = figure_at(what, "bytes"), .repetition = figure_at(what, "repetition"),
@@ -270,7 +270,7 @@ static void begin_announced(struct ramp *r, const json_t *what)
 		gates_arrive(r, GATE_READY);
 }
 
-/* The leader's run is over, or the next step is there. */
+/* Begins the next step, or stops, if the leader has announced either. False: it has not. */
 static bool look_for_step(struct ramp *r)
 {
 	json_t *over = team_gone(r->team, RUN_STEP, "end"), *end = over ? over : team_gone(r->team, RUN_STEP, "exit");
@@ -320,7 +320,7 @@ void gates_tell_end(struct ramp *r)
 							    "detail", r->outcome->stop_detail), 0);
 }
 
-/* --- how it goes --- */
+/* --- progress --- */
 
 static void my_live(const struct ramp *r, struct team_live *l)
 {
@@ -368,7 +368,7 @@ static void on_gate_at(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	/* A step that was cut short is in another phase. */
+	/* If the step has been cut short, it is in another phase. */
 	if (r->phase == RAMP_GATE || r->phase == RAMP_DRAIN)
 		go_on(r, r->gate, r->gate_traffic);
 }
@@ -393,7 +393,7 @@ static void on_all(void *arg, uint32_t step, const char *name)
 	struct ramp *r = arg;
 	enum gate g = gate_of(name);
 
-	/* After a cut a host skips gates. */
+	/* After its step was cut short, a host skips gates, so the message may be for another gate. */
 	if (step != r->step_number || (!r->current.step && g != GATE_MET))
 		return;
 	if (g == GATE_MEASURED)
@@ -448,7 +448,7 @@ static void on_lost(void *arg, uint32_t rank, const char *why)
 	r->moves->cut_short(r);
 }
 
-/* From here on nobody is waited for. */
+/* Called when this host is out of the team: from now on it waits for no other host. */
 static void on_out(void *arg, const char *why)
 {
 	struct ramp *r = arg;
@@ -469,7 +469,7 @@ static void on_out(void *arg, const char *why)
 		r->moves->cut_short(r);
 }
 
-/* This host goes on with what it has, without the others. */
+/* Leaves the other hosts; this host completes its step without them. */
 static void give_up(struct ramp *r, const char *why)
 {
 	log_error("%s", why);
@@ -477,7 +477,7 @@ static void give_up(struct ramp *r, const char *why)
 	on_out(r, why);
 }
 
-/* Seconds since this host arrived, about. */
+/* Approximate number of seconds since this host arrived at the gate. */
 static unsigned waited_s(const struct ramp *r)
 {
 	return (unsigned)((clock_now_ns() - r->phase_start_ns) / NS_PER_S);

@@ -2,7 +2,7 @@
 /* The state machine of a run. See phases.h.
  *
  * ramp_enter is the only writer of `phase`; each phase ends by an event (orders fulfilled, a report, a timer) or by its
- * deadline. The table at the end says what each of them does.
+ * deadline. The table `phases` lists the functions of each phase.
  */
 #include "loadgen/ramp/phases.h"
 
@@ -19,27 +19,27 @@
 #include "loadgen/results/results.h"
 #include "loadgen/step/floor.h"
 
-/* A search starts its server again so many times, then it ends. */
+/* A search ends when its server has ended after this many restarts. */
 #define RESTARTS_MAX 8
-/* So long the server may count fewer clients than are connected. */
+/* How long the server's count of clients may lag behind ours. */
 #define COUNT_PATIENCE_NS (5 * NS_PER_S)
 
-/* By how much the hosts of a run may differ at a gate: */
-#define GATE_NEWS_NS (60 * NS_PER_S)	/* until news of it has come to all */
-#define GATE_HOST_NS (100 * NS_PER_MS)	/* and for each host more, since clocks are compared with one after the other */
+/* How much later than this host the other hosts may be at a gate: */
+#define GATE_NEWS_NS (60 * NS_PER_S)	/* until a message about the gate has reached all hosts */
+#define GATE_HOST_NS (100 * NS_PER_MS)	/* more for each host, since clocks are compared with one host at a time */
 #define WORKERS_START_S 120		/* until the workers have their memory */
-#define SLOWEST_HOST 10			/* times as long as this host, for operations and cycles */
+#define SLOWEST_HOST 10			/* the slowest host's factor in the time for operations and cycles */
 
 struct phase {
 	const char *name;
-	uint64_t timeout_s;		/* 0: timeout_ns, which depends on the run; 0 by both: something else ends the phase */
+	uint64_t timeout_s;		/* 0: timeout_ns, which depends on the run; both 0: the phase has no deadline */
 	uint64_t (*timeout_ns)(const struct ramp *r);
-	void (*begin)(struct ramp *r);	/* asks and orders what the phase needs */
-	void (*advance)(struct ramp *r);	/* goes on when all that it waits for is there */
-	void (*on_stats)(struct ramp *r, json_t *report);	/* of all servers, added up */
-	enum step_report keeps;		/* as what each server's report is kept in the step */
+	void (*begin)(struct ramp *r);	/* makes the phase's requests and orders */
+	void (*advance)(struct ramp *r);	/* goes on if everything the phase waits for is there */
+	void (*on_stats)(struct ramp *r, json_t *report);	/* takes the sum over all servers */
+	enum step_report keeps;		/* which report of the step each server's report becomes */
 	void (*on_deadline)(struct ramp *r);
-	enum ramp_phase late;		/* entered at the deadline if there is no on_deadline */
+	enum ramp_phase late;		/* phase entered at the deadline if there is no on_deadline */
 };
 static const struct phase phases[RAMP_N];
 
@@ -145,7 +145,7 @@ static void stop_without_memory(struct ramp *r)
 	log_error("%s: the run ends", r->outcome->stop_detail);
 }
 
-/* Every step is prepared here, so that no message is made of figures that were not checked. */
+/* Every step is prepared here, so that its parameters are checked before any message is made from them. */
 static bool prepare_step(struct ramp *r, const struct step_figures *f)
 {
 	char why[256];
@@ -186,7 +186,7 @@ static bool makes_follow_up(const struct ramp *r)
 	       !suts_are_gone(&r->suts) && !s->generator_failed && (!step_is_stable(s) || agenda_is_last(&r->agenda, r->cfg));
 }
 
-/* Our server ended: starts another one for the next step. Workers for it are made when it is ready. */
+/* Starts a new server for the next step after ours has ended. Its workers are made when it is ready. */
 static void restart_server(struct ramp *r)
 {
 	char err[256];
@@ -206,7 +206,7 @@ static void restart_server(struct ramp *r)
 	}
 }
 
-/* A search goes on with fewer clients after a machine came to a floor. */
+/* True if a search goes on, with fewer clients, after a machine reached a floor. */
 static bool goes_on_below_floor(const struct ramp *r)
 {
 	enum stop_reason why = r->outcome->stop_reason;
@@ -214,14 +214,14 @@ static bool goes_on_below_floor(const struct ramp *r)
 	return r->cfg->find_capacity && (why == STOP_MEMORY_FLOOR || why == STOP_CPU_FLOOR);
 }
 
-/* Records the step; begins the next or ends the run. */
+/* Records the step, then begins the next one or ends the run. */
 static void conclude_step(struct ramp *r)
 {
 	struct outcome *oc = r->outcome;
 	bool restart;
 
 	record_step(r);
-	/* A search goes on when its own server ended, with another one. */
+	/* If the server that a search started has ended, the search goes on with a new one. */
 	restart = oc->stopping && loadgen_is_search(r->cfg) && !r->cfg->server && oc->stop_reason == STOP_SERVER_LOST &&
 		  r->restarts++ < RESTARTS_MAX;
 	if (oc->stopping && !restart && !goes_on_below_floor(r)) {
@@ -238,7 +238,7 @@ static void conclude_step(struct ramp *r)
 		ramp_begin_step(r);
 }
 
-/* All of the step's clients are gone. */
+/* Called when all of the step's clients are gone. */
 static void end_step(struct ramp *r)
 {
 	if (makes_follow_up(r))
@@ -297,7 +297,7 @@ static void advance_follow_up(struct ramp *r)
 	conclude_step(r);
 }
 
-/* First the client that does not connect is given up, then the run, since it does not leave either. */
+/* At the first deadline gives up the client, which does not connect; at the second the run, as it does not leave. */
 static void on_alone_late(struct ramp *r)
 {
 	if (!r->alone.leaving) {
@@ -389,7 +389,7 @@ static void advance_connect(struct ramp *r)
 		gates_arrive(r, GATE_CONNECTED);
 }
 
-/* Clients that still wait for something fail with a timeout. */
+/* Fails, with a timeout, the clients that still wait for something. */
 static void abandon(struct ramp *r)
 {
 	current_order(&r->current, &r->crew, ORDER_ABANDON);
@@ -404,7 +404,7 @@ static void on_connect_late(struct ramp *r)
 		abandon(r);
 		return;
 	}
-	/* The others wait for this host at the gate. */
+	/* The other hosts wait for this one at the gate. */
 	current_order(&r->current, &r->crew, ORDER_ABANDON);
 	gates_arrive(r, GATE_CONNECTED);
 }
@@ -427,10 +427,10 @@ static void on_count_stats(struct ramp *r, json_t *report)
 
 	s->server_connected = isnan(connected) ? -1 : (int64_t)connected;
 	set_report(&s->held, report);
-	/* A client without a first message is connected a moment before the server is told so. */
+	/* A client that sends no first message is connected a moment before the server learns that it is. */
 	r->report_arrived = s->server_connected >= (int64_t)gates_connected(r) ||
 			    clock_now_ns() - r->phase_start_ns > COUNT_PATIENCE_NS;
-	advance_count(r); /* else asked again at the next tick */
+	advance_count(r); /* if it does not go on, the next tick asks again */
 }
 
 /* --- start, warm-up, begin, measure --- */
@@ -494,8 +494,8 @@ static void begin_measure(struct ramp *r)
 
 /* --- drain, disconnect --- */
 
-/* The server's counters are read as soon as no worker records operations any more, and not before, because the answer takes
- * the server's time. */
+/* Reads the server's counters as soon as no worker records operations any more, but not earlier, because answering
+ * takes time from the server. */
 static void advance_drain(struct ramp *r)
 {
 	struct step *s = r->current.step;
@@ -506,7 +506,7 @@ static void advance_drain(struct ramp *r)
 	}
 	if (r->phase != RAMP_DRAIN || !crew_is_done(&r->crew) || !r->report_arrived)
 		return;
-	/* Clients that left on purpose are back by now, or lost. */
+	/* Clients that left on purpose have returned by now, or are lost. */
 	current_hold(&r->current, &r->crew, false);
 	ramp_enter(r, RAMP_DISCONNECT);
 }
@@ -539,20 +539,20 @@ static void begin_drain(struct ramp *r)
 static void on_drain_stats(struct ramp *r, json_t *report)
 {
 	set_report(&r->current.step->end.server, report);
-	/* Counters of two servers have no difference. */
+	/* After a restart the counters are those of two processes, and cannot be subtracted. */
 	if (r->current.restarts != suts_restarts(&r->suts))
 		set_report(&r->current.step->begin.server, NULL);
 	r->current.step->mark_lost = r->current.reconnects != suts_reconnects(&r->suts);
 	gates_release(r, GATE_MEASURED);
 }
 
-/* How much longer than this host the slowest may take for a number of operations or cycles, which no option limits in time. */
+/* How much longer than this host the slowest may take for operations or cycles, whose time no option limits. */
 static uint64_t counted_slack_ns(uint64_t own_ns)
 {
 	return SLOWEST_HOST * own_ns + 60 * NS_PER_S;
 }
 
-/* How much later than this host the slowest of the others may be at the gate. */
+/* How much later than this host the slowest of the other hosts may arrive at the gate. */
 static uint64_t others_late_ns(const struct ramp *r)
 {
 	const struct loadgen_config *c = r->cfg;
@@ -580,7 +580,7 @@ static uint64_t others_late_ns(const struct ramp *r)
 	return 0;
 }
 
-/* A member waits for the slowest host, and then for the leader, which asks the servers or puts that host out. */
+/* A member waits for the slowest host, and then for the leader, which asks the servers or removes that host. */
 static uint64_t gate_timeout_ns(const struct ramp *r)
 {
 	uint64_t news_ns = GATE_NEWS_NS + r->cfg->hosts * GATE_HOST_NS;
@@ -603,7 +603,7 @@ static void on_gate_late(struct ramp *r)
 static void on_drain_late(struct ramp *r)
 {
 	if (crew_is_done(&r->crew)) {
-		/* The other hosts may take longer, and the leader waits for them before it asks. */
+		/* Other hosts may take longer, and the leader waits for them before it asks the servers. */
 		if (!r->team || r->report_asked)
 			ramp_enter(r, RAMP_DISCONNECT);
 		else if (r->n_late == 1)
@@ -613,12 +613,12 @@ static void on_drain_late(struct ramp *r)
 		return;
 	}
 	r->current.step->replies_missing = true;
-	/* Clients that are away do not come back any more. */
+	/* Clients that are away will not return in this step. */
 	current_hold(&r->current, &r->crew, false);
 	abandon(r);
 }
 
-/* A member has done its part of the step. */
+/* Hands in this host's results of the step. A member then waits for the leader's next step. */
 static void hand_in(struct ramp *r)
 {
 	record_collect(r);
@@ -645,8 +645,8 @@ static void all_counted(struct ramp *r)
 		ramp_enter(r, RAMP_RESTORE);
 		return;
 	}
-	/* A server that is gone cannot say whether its pools came back, nor can one whose clients vanished with their device or host:
-	 * it does not know yet that they are gone. */
+	/* A server that has ended cannot tell whether its pools are restored. Nor can a server whose clients vanished
+	 * with their device or host, because it does not know yet that they are gone. */
 	s->server_ended = suts_are_gone(&r->suts);
 	end_step(r);
 }
@@ -655,7 +655,7 @@ static void begin_disconnect(struct ramp *r)
 {
 	gates_leave(r);
 	current_leave(&r->current, &r->crew);
-	advance_disconnect(r); /* workers whose device failed fulfil nothing */
+	advance_disconnect(r); /* if all devices failed, no order will ever be fulfilled */
 }
 
 static void on_disconnect_late(struct ramp *r)
@@ -666,8 +666,8 @@ static void on_disconnect_late(struct ramp *r)
 
 /* --- restore, stop --- */
 
-/* More than the session timeout of a server of our own. After churn, more than its pool of queue pairs takes to shrink:
- * a quarantine, and three of the windows in which nobody came. */
+/* Longer than the session timeout of a server we started. After churn, also longer than its pool of queue pairs takes
+ * to shrink: a quarantine, and three windows in which no client came. */
 static uint64_t restore_timeout_ns(const struct ramp *r)
 {
 	if (r->cfg->phased)
@@ -675,7 +675,7 @@ static uint64_t restore_timeout_ns(const struct ramp *r)
 	return (r->cfg->churn_per_s ? 90 : 40) * NS_PER_S;
 }
 
-/* Of all servers: restored if they all are. */
+/* Judges the pools of all servers: restored only if every server's are. */
 static void judge_pools(struct ramp *r)
 {
 	struct step *s = r->current.step;
@@ -700,7 +700,7 @@ static void on_restore_stats(struct ramp *r, json_t *report)
 		s->mark_lost = r->current.reconnects != suts_reconnects(&r->suts);
 	judge_pools(r);
 	if (s->pools == POOLS_RESTORED)
-		end_step(r); /* else asked again at the next tick */
+		end_step(r); /* otherwise the next tick asks again */
 }
 
 void ramp_give_up_restore(struct ramp *r)
@@ -713,7 +713,7 @@ void ramp_give_up_restore(struct ramp *r)
 
 static void on_restore_late(struct ramp *r)
 {
-	/* What was missing in the last report is missing, unless the server does not answer any more. */
+	/* The last report decides which resources are missing, unless the server no longer answers. */
 	if (suts_are_waiting(&r->suts))
 		ramp_give_up_restore(r);
 	else
@@ -744,7 +744,7 @@ static void begin_done(struct ramp *r)
 	ev_break(r->loop, EVBREAK_ALL);
 }
 
-/* The server has 30 s for an answer (sut.c); what waits for one waits for the answer before it, too. */
+/* The server has 30 s for an answer (sut.c). Phases that wait for one allow for a pending answer before it, too. */
 static const struct phase phases[RAMP_N] = {
 	[RAMP_SERVER] = { .name = "starting server", .timeout_s = 60, .on_deadline = on_server_late },
 	[RAMP_PROVE] = { .name = "proving servers", .timeout_s = 60, .on_deadline = on_prove_late },
@@ -780,7 +780,7 @@ static const struct phase phases[RAMP_N] = {
 	[RAMP_DONE] = { .name = "done", .begin = begin_done },
 };
 
-/* --- what comes in between --- */
+/* --- ending early --- */
 
 void ramp_stop_traffic(struct ramp *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens now, for people. See progress.h. */
+/* See progress.h. */
 #include "loadgen/ramp/progress.h"
 
 #include <math.h>
@@ -48,7 +48,7 @@ static void connect_text(const struct ramp *r, char *text, size_t size)
 		snprintf(text, size, ", %llu came back", (unsigned long long)CREW_SUM(&r->crew, cycles));
 }
 
-/* Between the newest two samples of each side. */
+/* CPU use of each side between its newest two samples. */
 static void cpu_text(const struct ramp *r, char *text, size_t size)
 {
 	double server = series_cpus(r->outcome->series, SIDE_SERVER);
@@ -72,7 +72,7 @@ static void remaining_text(const struct ramp *r, char *text, size_t size)
 		snprintf(text, size, ", %.0f s left", ceil(left_s));
 }
 
-/* How many probes a search will make is not known. */
+/* A search shows no total, because the number of its probes is not known in advance. */
 static void step_text(const struct ramp *r, char *text, size_t size)
 {
 	if (!team_leads(r->team))
@@ -85,7 +85,7 @@ static void step_text(const struct ramp *r, char *text, size_t size)
 		snprintf(text + strlen(text), size - strlen(text), ", %llu/s offered", (unsigned long long)r->current.step->rate);
 }
 
-/* Of a run on several hosts: what all of them have together. */
+/* With several hosts: the sums over all of them. */
 static void hosts_text(const struct ramp *r, const char *step, char *line, size_t size)
 {
 	struct team_live all;
@@ -98,7 +98,7 @@ static void hosts_text(const struct ramp *r, const char *step, char *line, size_
 		snprintf(line + strlen(line), size - strlen(line), ", %.0f msgs/s", all.messages_per_s);
 }
 
-/* A line that wraps could not be rewritten. */
+/* Maximum length of a line: a line that wraps could not be rewritten. */
 static int terminal_columns(void)
 {
 	struct winsize w;
@@ -106,7 +106,7 @@ static int terminal_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
 }
 
-/* The leader's words are in the line: only the \r and the escape that erase the line before are meant for the terminal. */
+/* The line may contain the leader's text, so only the \r and escape that erase the last line control the terminal. */
 static void print(const char *line, bool terminal)
 {
 	char shown[400];

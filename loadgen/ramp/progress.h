@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Progress on stderr: one line rewritten on a terminal, else a plain line now and then. Owning thread: main. */
+/* Progress on stderr: one rewritten line on a terminal, otherwise a plain line now and then. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_PROGRESS_H
 #define RAMPART_LOADGEN_PROGRESS_H
 
@@ -13,7 +13,7 @@ struct progress {
 	uint64_t last_ns;
 };
 
-/* Says what happens now; to be called at every tick. `phase` is the running phase's name. */
+/* Shows the state of the run; call at every tick. `phase` is the running phase's name. */
 void progress_show(struct progress *p, const struct ramp *r, const char *phase);
 /* Ends the line on a terminal, so that other text can follow. */
 void progress_clear(const struct progress *p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A run from its start to its end, and what happens to it from outside: reports of the server, ticks, signals, the end
- * of our server. What follows from them is for the state machine (phases.c) to say. See ramp.h.
+/* Starts and ends a run, and passes external events (the servers' reports, ticks, signals, the end of our server) to
+ * the state machine (phases.c), which decides what follows. See ramp.h.
  */
 #include "loadgen/ramp/ramp.h"
 
@@ -24,14 +24,14 @@
 #include "loadgen/results/results.h"
 #include "loadgen/worker/connector.h"
 
-/* Long phases ask now and then, because the server closes a silent control session after 600 s. Not more often, because the
- * measured time is to be without questions. */
+/* Interval of requests in long phases, because the server closes a silent control session after 600 s. Not shorter,
+ * because requests disturb the measured time. */
 #define KEEPALIVE_NS (480 * NS_PER_S)
 
 /* --- the server --- */
 
-/* The servers' pools are read when all are watched, so that the sessions that watch are not being made meanwhile, nor
- * counted with the clients that connect. */
+/* Reads the servers' pools only when all servers are watched, so that no watching session is being made meanwhile, or
+ * counted among the clients that connect. */
 static void on_watched(void *arg)
 {
 	struct ramp *r = arg;
@@ -50,7 +50,7 @@ static void on_all_met(struct ramp *r)
 	watching_servers(&r->watching, servers, r->suts.n, on_watched, r);
 }
 
-/* The run stops before the first client connects if a server cannot give what the workload needs for its share. */
+/* False if a server lacks what the workload needs for its share. The run then stops before any client connects. */
 static bool servers_suffice(struct ramp *r, char *text, size_t size)
 {
 	uint32_t first[TARGETS_MAX], most[TARGETS_MAX];
@@ -108,7 +108,7 @@ static void on_reports(void *arg, enum control_what what, uint32_t number, json_
 	else if (r->phase == RAMP_INFO)
 		ramp_begin(r);
 	else if (number != r->phase_number)
-		return; /* no answer to what this phase wants to know */
+		return; /* the answer to a request of an earlier phase */
 	else if (what == CONTROL_MARK)
 		ramp_on_mark(r, sum);
 	else
@@ -143,7 +143,7 @@ static void wake_main(void *arg)
 	ev_async_send(r->loop, &r->fulfilled);
 }
 
-/* A member: the servers that the leader named are what they should be, or this host does not load them. */
+/* Member: the servers named by the leader have proved their identity, or (`why`) this host refuses to load them. */
 static void on_proof_end(void *arg, const char *why)
 {
 	struct ramp *r = arg;
@@ -158,8 +158,8 @@ static void on_proof_end(void *arg, const char *why)
 	ramp_enter(r, RAMP_AWAIT);
 }
 
-/* Makes the control sessions and the workers, and asks who the servers are. Of several hosts only the leader asks; the others
- * only have the servers prove themselves. */
+/* Makes the control sessions and the workers, and asks the servers for their descriptions. With several hosts only the
+ * leader asks; a member only has the servers prove their identity. */
 static int meet_server(struct ramp *r, char *err, size_t err_size)
 {
 	struct sut_place targets[TARGETS_MAX];
@@ -171,7 +171,7 @@ static int meet_server(struct ramp *r, char *err, size_t err_size)
 	if (ret)
 		return ret;
 	r->outcome->generator_dev = crew_device(&r->crew);
-	/* The workers' memory is there. */
+	/* Described now, because the workers have allocated their memory. */
 	r->outcome->generator_place = json_object();
 	effective_describe(r->outcome->generator_place);
 	if (!team_leads(r->team)) {
@@ -223,7 +223,7 @@ static const struct suts_events server_events = {
 
 static bool nothing_left_to_measure(struct ramp *r)
 {
-	/* The others wait for this host at the next gate, and go on without its clients. */
+	/* Before measuring, the other hosts wait for this one at the next gate, and go on without its clients. */
 	if (r->phase < RAMP_MEASURE && gates_has_others(r) && !r->cfg->iterations)
 		return false;
 	if (CREW_SUM(&r->crew, live) + CREW_SUM(&r->crew, away) == 0 || current_lost_all_of_one(&r->current, &r->crew))
@@ -233,7 +233,7 @@ static bool nothing_left_to_measure(struct ramp *r)
 	return r->phase == RAMP_MEASURE && current_cycles_are_done(&r->current, &r->crew);
 }
 
-/* RAMP_DRAIN asks by itself: once, when no worker records any more. */
+/* RAMP_DRAIN is left out: it asks by itself, once, when no worker records any more. */
 static bool is_to_ask(const struct ramp *r)
 {
 	if (!suts_are_idle(&r->suts) || r->phase == RAMP_DRAIN)
@@ -242,7 +242,7 @@ static bool is_to_ask(const struct ramp *r)
 	       clock_now_ns() - suts_last_report_ns(&r->suts) > KEEPALIVE_NS;
 }
 
-/* The step ends on this host, and on the others by its wish (gates_tick). */
+/* Ends the step if a server has not proved its identity; gates_tick then asks the other hosts to end it too. */
 static void look_for_unproved(struct ramp *r)
 {
 	char text[TARGET_NAME_BYTES + 160];
@@ -298,7 +298,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	ramp_on_deadline(w->data);
 }
 
-/* The running step ends and is kept, whichever worker it was; if others follow, nothing more happens. */
+/* Ends and keeps the running step because a worker's device failed. Failures of further workers change nothing. */
 static void on_broken(struct ramp *r)
 {
 	const char *devices = "";
@@ -312,7 +312,7 @@ static void on_broken(struct ramp *r)
 	ramp_cut_short(r);
 }
 
-/* Before a machine dies of the run, the running step ends, is kept, and is the last. */
+/* When a machine reaches a floor, ends the running step before the machine dies of it; the results are kept. */
 static void on_sample(void *arg, enum series_side side, uint32_t target, const struct sample *sample)
 {
 	struct ramp *r = arg;
@@ -418,7 +418,7 @@ static int start(struct ramp *r, char *err, size_t err_size)
 	return meet_server(r, err, err_size);
 }
 
-/* The leader of several hosts knows what each said of itself. */
+/* Prepares a run on several hosts, if it is one. The leader records what each host said about itself. */
 static int begin_with_hosts(struct ramp *r)
 {
 	int ret = r->team && team_leads(r->team) ? load_hosts_new(r->team->n, &r->outcome->hosts) : 0;

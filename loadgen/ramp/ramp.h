@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The run: one step after the other, each through its phases. Owning thread: main. */
+/* Runs all steps one after the other, each through its phases. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_RAMP_H
 #define RAMPART_LOADGEN_RAMP_H
 
@@ -9,8 +9,8 @@
 
 struct results;
 
-/* Runs everything that `oc` is configured for, with files in the results folder. `oc` was set up by outcome_init, and
- * gets what the run came to. Returns 0, or -errno with a line in `err` if it could not start. */
+/* Runs all steps that `oc` is configured for, writing files to the results folder. `oc` was set up by outcome_init, and
+ * gets the results. Returns 0, or -errno with a line in `err` if the run could not start. */
 int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

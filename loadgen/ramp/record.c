@@ -13,7 +13,7 @@
 #include "loadgen/ramp/team.h"
 #include "loadgen/step/step_pack.h"
 
-/* What broke in the step, or null. A ramp ends with the first step that broke; a search goes on. */
+/* Describes what broke in the step; null: nothing. A ramp ends with the first step that broke; a search goes on. */
 static json_t *judge_step(struct outcome *oc, const struct step *s)
 {
 	enum stop_reason reason;
@@ -36,7 +36,7 @@ static json_t *judge_step(struct outcome *oc, const struct step *s)
 	return breaking_json(&broke);
 }
 
-/* The step as run.json has it. */
+/* The step's element of run.json. */
 static json_t *describe_step(const struct ramp *r)
 {
 	const struct step *s = r->current.step;
@@ -49,7 +49,7 @@ static json_t *describe_step(const struct ramp *r)
 	return o;
 }
 
-/* Peaks of several processes come at different moments and do not add: those of the hosts are in what each hands in. */
+/* Peaks of several processes occur at different moments and cannot be added: each host hands in its own. */
 static void take_peaks(const struct ramp *r)
 {
 	struct step *s = r->current.step;
@@ -65,7 +65,7 @@ void record_collect(struct ramp *r)
 {
 	const struct crew *crew = &r->crew;
 
-	/* If no client was told to connect, the workers still hold the figures of the step before. */
+	/* If no client was told to connect, the workers still hold the previous step's figures. */
 	if (!r->current.step->started)
 		return;
 	step_collect(r->current.step, crew->workers, crew->n, r->cfg);
@@ -92,7 +92,7 @@ static int64_t whole_at(const json_t *note, const char *name)
 	return json_integer_value(json_object_get(note, name));
 }
 
-/* When a host began to measure, by the leader's clock. */
+/* When a host started to measure, by the leader's clock. */
 static int64_t measure_at(const json_t *note)
 {
 	return json_is_integer(json_object_get(note, "measure_ns")) ? whole_at(note, "measure_ns") : LOAD_HOSTS_NOT_STARTED;

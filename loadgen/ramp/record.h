@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is kept of a step that is over: its element of run.json, its files, and what follows from it for those to come.
+/* Records a step that is over: its element of run.json, its files, and its consequences for the steps that follow.
  * Owning thread: main. */
 #ifndef RAMPART_LOADGEN_RECORD_H
 #define RAMPART_LOADGEN_RECORD_H
@@ -8,14 +8,14 @@
 
 struct ramp;
 
-/* Adds up what the workers counted in the running step, and writes its part of the trace. Before the workers are given
- * anything else to do. */
+/* Adds up the workers' counters of the running step, and writes its part of the trace. Call before the workers get
+ * another order. */
 void record_collect(struct ramp *r);
-/* What this host counted in the running step, which was collected, for the leader. NULL when out of memory. */
+/* This host's results of the running step for the leader, after record_collect. NULL when out of memory. */
 json_t *record_hand_in(const struct ramp *r);
-/* Leader: what all hosts counted takes the place of what this one did. A run of one host: nothing. */
+/* Leader: replaces this host's results by the sum over all hosts. Does nothing in a run on one host. */
 void record_merge(struct ramp *r);
-/* Judges and writes the running step, which was collected, and ends it. */
+/* Judges, writes and ends the running step, after record_collect. */
 void record_step(struct ramp *r);
 
 #endif

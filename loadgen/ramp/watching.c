@@ -11,10 +11,10 @@
 #include "loadgen/ramp/crew.h"
 #include "loadgen/results/results.h"
 
-/* A session that broke is made again after so long. */
+/* Pause before a session that broke is made again. */
 #define RETRY_S 2.
 
-/* `target` counts at SIDE_SERVER. */
+/* Keeps a sample. `target` matters for SIDE_SERVER only. */
 static void keep(struct watching *w, enum series_side side, uint32_t target, const struct sample *sample)
 {
 	bool one_of_several = side == SIDE_SERVER && w->n_servers > 1;
@@ -98,7 +98,7 @@ static void on_report(void *arg, json_t *report, const struct fail *fail, const 
 
 static void watch(struct watched *s)
 {
-	/* False while it watches. */
+	/* control_watch returns false if the session watches already. */
 	if (s->control && !control_watch(s->control, (uint16_t)(s->watching->cfg->sample_interval_ns / NS_PER_MS)))
 		log_debug("the server is watched already");
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The resources of all machines while the run goes on (--sample-interval): this process is sampled here, a server's
- * samples come over a control session of their own (client/control.h, control_watch). They go into events.ndjson and
- * the outcome's series. A server that cannot be watched is no reason to end a run.
- * Owning thread: main.
+/* Samples the resources of all machines during the run (--sample-interval): this process directly, a server over a
+ * control session of its own (client/control.h, control_watch). The samples go into events.ndjson and the outcome's
+ * series. A run goes on even if a server cannot be watched. Owning thread: main.
  */
 #ifndef RAMPART_LOADGEN_WATCHING_H
 #define RAMPART_LOADGEN_WATCHING_H
@@ -25,9 +24,9 @@ struct sampler;
 struct watched {
 	struct watching *watching;
 	uint32_t target;
-	struct control *control;	/* NULL before and afterwards */
-	ev_timer retry;			/* until the server is watched again */
-	bool warned, told;		/* its first sample came, or will not come */
+	struct control *control;	/* NULL while the server is not watched */
+	ev_timer retry;			/* fires when watching is tried again */
+	bool warned, told;		/* told: the first sample has come, or will not come */
 };
 
 struct watching {
@@ -36,29 +35,29 @@ struct watching {
 	struct results *results;
 	struct series *series;
 	const struct crew *crew;
-	/* Gets each sample of either side, SIDE_SERVER with the server's number; the owner's to set once it is started, NULL:
-	 * nobody does. */
+	/* Called with each sample of either side; with SIDE_SERVER, `target` is the server's number. Set by the owner
+	 * after watching_start; may be NULL. */
 	void (*on_sample)(void *arg, enum series_side side, uint32_t target, const struct sample *sample);
 	void *sample_arg;
-	void (*on_first)(void *arg);	/* the first sample of each server came, or will not come; NULL once told */
+	void (*on_first)(void *arg);	/* called when each first sample has come or will not come; then NULL */
 	void *arg;
 	struct sampler *sampler;	/* NULL without --sample-interval */
-	ev_timer due;			/* the next sample of this process */
+	ev_timer due;			/* fires when the next sample of this process is due */
 	struct watched servers[TARGETS_MAX];
 	uint32_t n_servers;
 };
 
-/* Samples this process from here on. `cfg`, `crew`, `results` and `series` outlive it. 0 or -ENOMEM. */
+/* Starts sampling this process. `cfg`, `crew`, `results` and `series` must outlive `w`. 0 or -ENOMEM. */
 int watching_start(struct watching *w, const struct loadgen_config *cfg, struct ev_loop *loop, struct results *results,
 		   struct series *series, const struct crew *crew) __attribute__((warn_unused_result));
-/* Ends all; of one that was not started, too (all zero). */
+/* Stops all sampling. `w` may be all zero, not started. */
 void watching_stop(struct watching *w);
 
-/* Watches the servers from here on. `on_first` is called once: when the first sample of each has come, or it is known
- * that none will for now; without --sample-interval from here. */
+/* Starts watching the servers. `on_first` is called once, when each server's first sample has come or is known not to
+ * come for now; without --sample-interval before this returns. */
 void watching_servers(struct watching *w, const struct control_config *servers, uint32_t n, void (*on_first)(void *arg),
 		      void *arg);
-/* The servers end, or are replaced. */
+/* Stops watching the servers, because they end or are replaced. */
 void watching_forget_servers(struct watching *w);
 
 #endif

@@ -18,8 +18,8 @@ static double mean_of(const struct hist *h)
 	return hist_count(h) ? hist_mean(h) : 0;
 }
 
-/* In no connection a stage takes longer than the whole, so at no percentile either. Percentiles of stages do not add up, but
- * their means do: what is left of the mean was spent in none of them. */
+/* No stage takes longer than its connection, so a stage's percentile never exceeds that of the whole. Percentiles of
+ * stages do not add up, but their means do: the rest of the mean was spent outside the stages, waiting. */
 bool connect_longest(struct hist *const *stages, const struct hist *total, double percentile, struct longest *out)
 {
 	double whole = latency_at(total, percentile), left = mean_of(total), most_mean = 0;

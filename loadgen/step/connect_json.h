@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection times: the stage that takes the most of them, and their JSON in run.json. Pure. */
+/* Connection times in run.json, and the stage that takes the largest share of them. Pure. */
 #ifndef RAMPART_LOADGEN_CONNECT_JSON_H
 #define RAMPART_LOADGEN_CONNECT_JSON_H
 
@@ -13,12 +13,12 @@ struct hist;
 
 /* The stage in which connections spent the most time. */
 struct longest {
-	enum stage stage;		/* STAGE_TIMED: none of them, but before the attempt that succeeded */
-	double ns;			/* there, at the percentile; of STAGE_TIMED the mean */
-	double share;			/* of the whole time at the percentile, or of its mean */
+	enum stage stage;		/* STAGE_TIMED: waiting, before the attempt that succeeded */
+	double ns;			/* the stage's time at the percentile; for STAGE_TIMED its mean */
+	double share;			/* `ns` over the whole connection's time at the percentile, or over its mean */
 };
 
-/* Of the latencies of stages and of whole connections, at a percentile; 100 is the maximum. False without a sample. */
+/* Finds the longest stage at a percentile of the latencies; 100 is the maximum. False without a sample. */
 bool connect_longest(struct hist *const *stages, const struct hist *total, double percentile, struct longest *out);
 /* The stage's name; for STAGE_TIMED "waiting". */
 const char *connect_longest_name(const struct longest *l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that are made one at a time on a server that has no other clients: the floor of connection times, and the
- * proof that clients can connect. Before the first step of a run and after its last, and after steps that failed. */
+/* Connections made one at a time to a server that has no other clients: they give the floor of connection times and
+ * prove that clients can connect. Made before a run's first step, after its last, and after steps that failed. */
 #ifndef RAMPART_LOADGEN_FLOOR_H
 #define RAMPART_LOADGEN_FLOOR_H
 
@@ -17,10 +17,10 @@ struct worker_stats;
 int floor_new(struct floor **out) __attribute__((warn_unused_result));
 void floor_free(struct floor *f);	/* NULL-safe */
 
-/* One client tried. `st` is what the worker published that had it. True if it connected. */
+/* Adds the attempt of one client; `st` are the counters of its worker. True if the client connected. */
 bool floor_add(struct floor *f, const struct worker_stats *st);
 
-/* Clients that tried, and those that connected. */
+/* Number of clients that tried, and of those that connected. */
 uint32_t floor_tried(const struct floor *f);
 uint32_t floor_connected(const struct floor *f);
 

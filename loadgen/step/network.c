@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Growth of ports' counters, in common words. See network.h. */
+/* Growth of port counters, under names common to all drivers. See network.h. */
 #include "loadgen/step/network.h"
 
 #include <ctype.h>
@@ -12,17 +12,17 @@
 #include "common/port/port.h"
 
 #define NAMES_MAX 3
-#define UNKNOWN_RATIO 0.9	/* an interface that saw fewer of the device's packets did not carry them */
+#define UNKNOWN_RATIO 0.9	/* an interface that saw a smaller share of the device's packets did not carry them */
 
-/* What drivers call a figure. Their counters are described in the kernel: drivers/infiniband/sw/rxe/rxe_hw_counters.c,
- * hw/bnxt_re/hw_counters.c, hw/efa/efa_verbs.c, hw/mlx5/counters.c and core/sysfs.c. mlx5's are explained in NVIDIA's
- * "Understanding mlx5 Linux Counters and Status Parameters". */
+/* Names of a figure's counters by driver. The counters are defined in the kernel:
+ * drivers/infiniband/sw/rxe/rxe_hw_counters.c, hw/bnxt_re/hw_counters.c, hw/efa/efa_verbs.c, hw/mlx5/counters.c and
+ * core/sysfs.c. mlx5's are explained in NVIDIA's "Understanding mlx5 Linux Counters and Status Parameters". */
 struct figure {
 	const char *name;
 	struct {
-		const char *names[NAMES_MAX];	/* added up */
+		const char *names[NAMES_MAX];	/* counters that are added up */
 		double unit;
-	} of[4];				/* the first of which any is there */
+	} of[4];				/* the first element with any counter present is used */
 };
 
 static const struct figure figures[] = {
@@ -44,11 +44,11 @@ static const struct figure figures[] = {
 	{ "ecn_marked", { { { "np_ecn_marked_roce_packets" }, 1 }, { { "rx_ecn_marked_pkts" }, 1 } } },
 	{ "cnps_sent", { { { "np_cnp_sent" }, 1 }, { { "tx_cnp_pkts" }, 1 } } },
 	{ "cnps_received", { { { "rp_cnp_handled", "rp_cnp_ignored" }, 1 }, { { "rx_cnp_pkts" }, 1 } } },
-	/* ticks in which there was something to send and no credit, or a pause */
+	/* ticks in which data waited to be sent because of missing credits or a pause */
 	{ "transmit_waits", { { { "port_xmit_wait" }, 1 } } },
 };
 #define FIGURES (sizeof(figures) / sizeof(figures[0]))
-enum { BYTES_OUT, BYTES_IN, PACKETS_OUT, PACKETS_IN };	/* the first of them */
+enum { BYTES_OUT, BYTES_IN, PACKETS_OUT, PACKETS_IN };	/* indices of the first figures */
 
 struct growth {
 	double v[FIGURES];
@@ -73,7 +73,7 @@ static double growth_at(const json_t *begin, const json_t *end, const char *name
 	return network_growth(json_object_get(begin, name), json_object_get(end, name));
 }
 
-/* Time between two readings by the monotonic clock of their machine, which may have been up for years; NAN: not known. */
+/* Seconds between two readings, by their machine's monotonic clock, which may have run for years; NAN: not known. */
 static double window_of(const json_t *begin, const json_t *end)
 {
 	const json_t *from = json_object_get(begin, "read_ns"), *to = json_object_get(end, "read_ns");
@@ -84,7 +84,7 @@ static double window_of(const json_t *begin, const json_t *end)
 
 /* --- the figures of a port --- */
 
-/* A number that is no less than 0; a server may say anything. */
+/* A number from 0 to 2^53, else NAN: the report of a server is not trusted. */
 static double amount(const json_t *o, const char *name)
 {
 	double v = json_number_at(o, name);
@@ -110,8 +110,8 @@ static double figure_of(const struct figure *f, const json_t *begin, const json_
 	return NAN;
 }
 
-/* What a software device sends goes over its network interface, unless both ends are on one machine: then the driver
- * hands it over, or the kernel's loopback interface has it. */
+/* A software device sends through its network interface, unless both ends are on one machine: then the driver delivers
+ * the packets itself, or the kernel's loopback interface carries them. */
 static void add_netdev(struct growth *g, const json_t *begin, const json_t *end)
 {
 	double out = growth_at(begin, end, "tx_packets"), in = growth_at(begin, end, "rx_packets");
@@ -162,7 +162,7 @@ static void grow(struct growth *g, const json_t *begin, const json_t *end, doubl
 		g->packets_source = "rdma_counters";
 	if (software && !g->bytes_source)
 		add_netdev(g, json_object_get(begin, "netdev_counters"), json_object_get(end, "netdev_counters"));
-	/* What a device sends to itself is not sent by its port. A software device counts it as packets. */
+	/* A port does not carry what its device sends to itself, but a software device still counts the packets. */
 	if (g->loopback) {
 		g->v[BYTES_OUT] = g->v[BYTES_IN] = NAN;
 		g->bytes_source = "loopback";
@@ -195,7 +195,7 @@ static void set_figures(json_t *o, const struct growth *g, double window_s)
 	json_object_set_new(o, "used_ratio", json_number(g->used_ratio));
 }
 
-/* Names that a file below /sys has; a server may say anything. */
+/* True for a name that a file below /sys can have: the report of a server is not trusted. */
 static bool is_name(const char *name)
 {
 	size_t n = 0;
@@ -226,7 +226,7 @@ static json_t *copy_text(const json_t *o, const char *name)
 	return text && is_name(text) ? json_string(text) : json_null();
 }
 
-/* A date as port_read_all writes it. */
+/* Copies a date if it has the form that port_read_all writes. */
 static json_t *copy_moment(const json_t *o)
 {
 	const char *text = json_text_at(o, "read_at");

@@ -23,7 +23,7 @@ static bool is_refusal(const struct fail *f)
 	return f->kind == FAIL_REFUSED;
 }
 
-/* Of failures that ended a client's attempts, and of those that were followed by another attempt. */
+/* Counts failures that ended a client's attempts and failures that were followed by another attempt. */
 static uint64_t count(const struct step *s, bool (*counts)(const struct fail *f))
 {
 	return fail_table_sum(&s->failures, counts) + fail_table_sum(&s->retried, counts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sums of reports. See report_sum.h. */
+/* See report_sum.h. */
 #include "loadgen/step/report_sum.h"
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define PATH_BYTES 256
-#define DEPTH_MAX 8	/* of objects in a report; a deeper one is null */
+#define DEPTH_MAX 8	/* nesting depth of objects in a report; deeper objects become null */
 
 const char *const report_adds[] = {
 	"clients.connected", "clients.handshakes", "clients.closing", "clients.control",
@@ -16,7 +16,7 @@ const char *const report_adds[] = {
 	"events.messages_checked", "events.messages_corrupt", "events.probes", "events.psn_verified", "events.psn_conflicts",
 	"events.receive_shortfalls", "events.refused.", "events.closed.",
 	"shards",
-	/* Not those of the machine: two servers may be on one. */
+	/* Figures of the whole machine are left out: two servers may share it. */
 	"resources.qps", "resources.cqs", "resources.mrs", "resources.pinned_bytes", "resources.cpu_user_s",
 	"resources.cpu_system_s", "resources.switches_voluntary", "resources.switches_involuntary", "resources.rss_bytes",
 	"resources.fds", "resources.threads", "resources.heap_bytes", "resources.net_bytes",
@@ -26,7 +26,7 @@ const char *const report_adds[] = {
 	NULL
 };
 
-/* Of a path; a group is that of the object that it is directly in. */
+/* Whether a path is listed, or the object that directly contains it is listed as a group ("a."). */
 enum adding { ADDS_NOT, ADDS, ADDS_IN_GROUP };
 
 static enum adding how(const char *path, const char *const *adds)
@@ -91,14 +91,14 @@ static json_t *sum_values(json_t *const *v, size_t n, const char *const *adds, c
 	return adding == ADDS_NOT ? json_null() : add_numbers(v, n, adding == ADDS_IN_GROUP);
 }
 
-/* Adds the member `key` of all to `sum`. */
+/* Sets the member `key` of `sum` to the sum of that member over all objects. */
 static void sum_member(json_t *sum, const char *key, json_t *const *of, size_t n, const char *const *adds, const char *path,
 		       unsigned depth)
 {
 	json_t *v[n];
 	char at[PATH_BYTES];
 
-	/* A path that is cut off is not in the list. */
+	/* A truncated path matches no entry of `adds`, so its value becomes null. */
 	snprintf(at, sizeof(at), "%s%s%s", path, *path ? "." : "", key);
 	for (size_t i = 0; i < n; i++)
 		v[i] = json_object_get(of[i], key);

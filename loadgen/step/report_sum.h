@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reports of several servers added up. Pure. */
+/* Adds up the reports of several servers. Pure. */
 #ifndef RAMPART_LOADGEN_REPORT_SUM_H
 #define RAMPART_LOADGEN_REPORT_SUM_H
 
@@ -7,14 +7,14 @@
 
 #include <jansson.h>
 
-/* What adds in a STATS report (docs/protocol.md), as json_sum takes it. */
+/* The members of a STATS report (docs/protocol.md) that can be added, in the form json_sum takes. */
 extern const char *const report_adds[];
 
-/* The sum of `n` objects, with the members of all of them. `adds` names what adds, by its path from the outermost object and up
- * to a NULL: "a.b" is a number, which is added, or an array, which is joined to the others; "a." are all numbers in the
- * object `a`, of which one that an object lacks counts as 0. Everything else that is no object is null, because it does
- * not add (a percentile, a ratio, a time), and so is a number that is not in all of them. A new reference. NULL if `n` is
- * 0, one of them is NULL or no object, or memory ran out. */
+/* The sum of `n` objects, with the union of their members. `adds` is a NULL-terminated list of the paths, from the
+ * outermost object, that can be added: "a.b" is a number, which is added, or an array, which is concatenated; "a."
+ * stands for all numbers in the object `a`, a missing one counting as 0. Every other value that is not an object
+ * becomes null because it cannot be added (a percentile, a ratio, a time), and so does a number that one of the objects
+ * lacks. A new reference. NULL if `n` is 0, if one of them is NULL or not an object, or when out of memory. */
 json_t *json_sum(json_t *const *of, size_t n, const char *const *adds);
 
 #endif

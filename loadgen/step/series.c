@@ -23,10 +23,10 @@ struct thread_time {
 struct row {
 	double t_s, clock_s;
 	double v[SAMPLE_N];
-	struct thread_time thread[SAMPLE_THREADS_MAX];	/* by column */
+	struct thread_time thread[SAMPLE_THREADS_MAX];	/* indexed as struct side's columns */
 };
 
-/* A thread's name, and its number among those of the same name, from 0. */
+/* A thread, identified by its name and its number among the threads of that name, from 0. */
 struct column {
 	char name[16];
 	uint32_t which;
@@ -35,8 +35,8 @@ struct column {
 struct side {
 	struct row *rows;		/* SERIES_MAX; NULL: only peaks are kept */
 	uint32_t n;
-	uint64_t came;			/* samples */
-	uint64_t keep;			/* one of so many */
+	uint64_t came;			/* samples that arrived */
+	uint64_t keep;			/* one sample in `keep` becomes a row */
 	struct column columns[SAMPLE_THREADS_MAX];
 	uint32_t n_columns;
 	struct sample newest, before;
@@ -100,7 +100,7 @@ static double cpus(const struct side *side)
 	double span_s = ((double)side->newest.taken_ns - (double)side->before.taken_ns) / 1e9;
 	double used_s = more(side, SAMPLE_CPU_USER_S) + more(side, SAMPLE_CPU_SYSTEM_S);
 
-	/* Of another server, if one took its place. */
+	/* The CPU time falls if another server process took the place of the first. */
 	return side->came > 1 && span_s > 0 && used_s >= 0 ? used_s / span_s : NAN;
 }
 
@@ -161,7 +161,7 @@ json_t *series_peak_json(const struct series_peak *p)
 
 /* ---- the series ---- */
 
-/* The column of the sample's thread `i`, a new one if it has none; SAMPLE_THREADS_MAX when there is no room. */
+/* The column of the sample's thread `i`, added if the thread has none yet; SAMPLE_THREADS_MAX when there is no room. */
 static uint32_t column_of(struct side *side, const struct sample *sample, uint32_t i)
 {
 	struct column c = { 0 };
@@ -231,7 +231,7 @@ double series_cpus(const struct series *s, enum series_side side)
 
 /* ---- JSON ---- */
 
-/* The numbers at `offset` of each row. A counter's begin at 0. */
+/* The numbers at `offset` of each row; those of a counter are relative to the first. */
 static json_t *column_json(const struct side *side, size_t offset, bool counter, json_t *(*number)(double))
 {
 	json_t *a = json_array();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What one step measured: adding up, derived figures. See step.h and docs/results.md. */
+/* Adds up one step's counters and derives its figures. See step.h and docs/results.md. */
 #include "loadgen/step/step.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "loadgen/traffic/workload.h"
 
 #define SATURATED_CPUS 0.95
-#define KEPT_UP 0.95		/* of what is offered */
+#define KEPT_UP 0.95		/* share of the offered rate */
 
 const char *const step_pools_names[] = { "unknown", "restored", "not_restored" };
 
@@ -138,7 +138,7 @@ void step_keep_report(struct step *s, uint32_t target, enum step_report which, j
 	s->targets[target].reports[which] = json_incref(report);
 }
 
-/* Intervals without a p99 (too few samples) do not count for it. */
+/* Intervals with too few samples for a p99 are left out of the p99 drift. */
 double step_drift(const struct step *s, bool p99)
 {
 	double t[STEP_INTERVALS_MAX], y[STEP_INTERVALS_MAX], change;
@@ -185,7 +185,7 @@ static void collect_streams(struct step *s, const struct worker_stats *st)
 	}
 }
 
-/* Each worker's rates are over its own window: they start and stop a little apart. */
+/* Each worker's rates are computed over its own window, because workers start and stop at slightly different times. */
 static void collect_rates(struct step *s, const struct worker_stats *st, double window_s)
 {
 	s->messages_per_s += (double)counter_get(&st->messages_measured) / window_s;
@@ -211,7 +211,7 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 {
 	uint64_t t0 = counter_get(&st->measure_start_ns), t1 = counter_get(&st->measure_end_ns);
 
-	/* A worker whose device failed did not say when its measured time ended. */
+	/* A worker whose device failed has not recorded when its measured time ended. */
 	if (t1 == 0 && s->generator_failed)
 		t1 = s->end.now_ns;
 	for (int k = 0; k < HANDSHAKE_N; k++) {
@@ -241,7 +241,7 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	s->cqs += counter_get(&st->cqs);
 	s->mrs += counter_get(&st->mrs);
 	s->pinned_bytes += counter_get(&st->pinned_bytes);
-	/* It measured less than the step was given. */
+	/* A worker that started late measured less than the step's time. */
 	if (s->begin.now_ns && t0 > s->begin.now_ns)
 		s->clock_late_ns = MAX(s->clock_late_ns, t0 - s->begin.now_ns);
 	fail_table_add(&s->failures, &st->failures);
@@ -269,7 +269,7 @@ static void collect_target(struct step_target *t, const struct worker_stats *st,
 
 static void collect_targets(struct step *s, struct worker *const *workers, uint32_t n_workers)
 {
-	/* A worker whose device failed did not say when its measured time ended (collect_worker). */
+	/* A worker whose device failed has not recorded when its measured time ended (collect_worker). */
 	uint64_t end_ns = s->generator_failed ? s->end.now_ns : 0;
 
 	for (uint32_t i = 0; i < n_workers && s->n_targets; i++)
@@ -281,7 +281,7 @@ static void collect_targets(struct step *s, struct worker *const *workers, uint3
 	}
 }
 
-/* A thread has no more to give, or all of them have used up the CPUs that they may run on: several share one where these are fewer. */
+/* One thread has used up a CPU, or all threads the CPUs they may run on, which can be fewer than the threads. */
 static bool is_saturated(const struct step *s, uint32_t n_workers, double window_s)
 {
 	double all_s = 0;
@@ -325,7 +325,7 @@ void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats 
 {
 	uint64_t held = counter_get(&st->live) + counter_get(&st->away);
 	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped), started = counter_get(&st->attempted);
-	/* What is not known may have left in order; and who is on its way may be away, and so among the known. */
+	/* Unknown clients may have left normally, and a connecting client may be away and so already be known. */
 	uint64_t unknown = started - MIN(known, started);
 	uint64_t coming = MIN(unknown, counter_get(&st->connecting) + counter_get(&st->parked) + counter_get(&st->waiting));
 
@@ -384,7 +384,7 @@ double step_window_s(const struct step *s)
 	return s->measured ? (double)(s->end.now_ns - s->begin.now_ns) / 1e9 : NAN;
 }
 
-/* A moment that could not be read is all zero: reading takes a descriptor, and they may be used up. */
+/* The usage is all zero if it could not be read: reading needs a file descriptor, and none may be left. */
 bool step_has_usage(const struct step_moment *m)
 {
 	return m->generator.rss_bytes > 0;
@@ -415,7 +415,7 @@ double step_server_messages(const struct step *s)
 	return s->mark_lost || n < 0 ? NAN : n;
 }
 
-/* The growth of the sum of two numbers of a server's reports, a second. */
+/* Growth per second of the sum of two numbers in a server's reports. */
 static double growth_per_s(const json_t *begin, const json_t *end, const char *a, const char *b)
 {
 	double span_s = json_number_at(end, "uptime_s") - json_number_at(begin, "uptime_s");
@@ -423,7 +423,7 @@ static double growth_per_s(const json_t *begin, const json_t *end, const char *a
 	return (json_number_at(end, a) + json_number_at(end, b) - json_number_at(begin, a) - json_number_at(begin, b)) / span_s;
 }
 
-/* Of all servers, each over its own time. */
+/* Sum over all servers, each divided by the time between its own reports. */
 static double server_growth_per_s(const struct step *s, const char *a, const char *b)
 {
 	double sum = 0;
@@ -469,7 +469,7 @@ double step_switches_per_op(const struct step *s, enum series_side side)
 	return per_op(s, (step_switches(s, side, true) + step_switches(s, side, false)) / step_window_s(s));
 }
 
-/* The report at the measurement's end, else the one before it. */
+/* The report from the end of measuring; without it, the one from before the workload. */
 static const json_t *held_report(const struct step *s)
 {
 	return s->end.server ? s->end.server : s->held;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What really ran in a step, whatever was asked for. See step.h. */
+/* The work that a step actually did (requests, doorbells, polls), whatever the options asked for. See step.h. */
 #include "loadgen/step/step.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static json_t *side_json(const struct work *w, json_t *threads)
 			 json_number(w->completions / (w->polls - w->empty_polls)), "threads", threads);
 }
 
-/* The last report while the clients were connected. */
+/* `threads` come from the last report made while the clients were connected. */
 static json_t *server_json(const struct step *s)
 {
 	json_t *threads = json_at(s->end.server ? s->end.server : s->held, "effective.threads");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The figures of a step that hosts add up, by name: for step_pack.c, which writes them, and step_merge.c, which reads and adds
- * them. */
+/* Table of a step's figures that are added over the load hosts: step_pack.c writes them by name, step_merge.c reads and
+ * adds them. */
 #ifndef RAMPART_LOADGEN_STEP_FIELDS_H
 #define RAMPART_LOADGEN_STEP_FIELDS_H
 
@@ -10,30 +10,30 @@
 #include "loadgen/step/step.h"
 
 enum step_type { STEP_U32, STEP_U64, STEP_REAL, STEP_FLAG, STEP_FLOOR };
-enum step_rule { STEP_ADD, STEP_MAX };	/* flags: the greater is their OR */
+enum step_rule { STEP_ADD, STEP_MAX };	/* the maximum of flags is their OR */
 
 struct step_field {
 	const char *name;
 	size_t offset;
 	enum step_type type;
 	enum step_rule rule;
-	uint32_t n;		/* of an array; else 1 */
+	uint32_t n;		/* elements of an array; else 1 */
 };
 
-/* Of struct step; and of struct step_moment, as the difference between the measured time's end and begin, or as they were at
- * its end. The last one has no name. */
+/* Fields of struct step, and of struct step_moment: counters as their growth over the measured time, gauges as at its
+ * end. The last entry of each table has no name. */
 extern const struct step_field step_fields[], step_moment_fields[];
-/* Of struct step_target: of each of several servers. */
+/* Fields of struct step_target, the part of a step that belongs to one of several servers. */
 extern const struct step_field step_target_fields[];
 
-/* A value of a field, at `base` of its struct. Any whole number of them is exact. */
+/* Element `i` of a field in the struct at `base`. The `_whole` variant is exact for whole numbers of any size. */
 double step_field_get(const struct step_field *f, const void *base, uint32_t i);
 uint64_t step_field_get_whole(const struct step_field *f, const void *base, uint32_t i);
 void step_field_set(const struct step_field *f, void *base, uint32_t i, double real, uint64_t whole);
 /* The greatest value that a field can have. */
 uint64_t step_field_most(const struct step_field *f);
 
-/* Whole numbers of a host are no greater, so that a run's hosts together do not overflow. */
+/* Largest whole number accepted from a host, so that the sum over all hosts of a run cannot overflow. */
 #define STEP_WHOLE_MOST (UINT64_C(1) << 50)
 #define STEP_REAL_MOST	1e30
 
@@ -42,7 +42,7 @@ struct step_hist {
 	char name[48];
 	struct hist *hist;
 };
-/* The step's histograms without those of all connections, which are the sums of full and resumed handshakes. */
+/* Lists the step's histograms, except `stages` and `total`, which are the sums over full and resumed handshakes. */
 void step_hists(const struct step *s, struct step_hist out[STEP_PACK_HISTS]);
 
 #endif

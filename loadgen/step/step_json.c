@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What one step measured, as JSON: docs/results.md. See step.h. */
+/* Writes the results of one step as JSON (docs/results.md). See step.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool has_messages(const struct step *s, const struct loadgen_config *cfg)
 	return s->measured && !cfg->wl->idle;
 }
 
-/* What both sides have alike. Takes `o`. */
+/* Adds the figures that both sides have. Takes over `o` and returns it. */
 static json_t *with_work(json_t *o, const struct step *s, enum series_side side)
 {
 	json_object_set_new(o, "switches_voluntary", json_whole(step_switches(s, side, true)));
@@ -30,7 +30,7 @@ static json_t *with_work(json_t *o, const struct step *s, enum series_side side)
 	return o;
 }
 
-/* What the side's ports sent and received, by its object of `network`. */
+/* Adds the bytes that the side's ports sent and received; `network` is the side's object of `network`. */
 static void add_net_bytes(json_t *o, const json_t *network)
 {
 	double bytes = json_number_at(network, "bytes_out") + json_number_at(network, "bytes_in");
@@ -39,7 +39,7 @@ static void add_net_bytes(json_t *o, const json_t *network)
 	json_object_set_new(o, "net_bytes_per_s", json_number(bytes / json_number_at(network, "window_s")));
 }
 
-/* The server takes no part in what clients READ and WRITE: the generator has counted that. */
+/* The server does not see the clients' READs and WRITEs, so their bytes come from the generator's counters. */
 static double server_payload(const struct step *s)
 {
 	double one_sided = s->measured ? (double)(s->end.one_sided_bytes - s->begin.one_sided_bytes) : NAN;
@@ -107,7 +107,7 @@ static json_t *validity_json(const struct step *s, const struct loadgen_config *
 		[VALIDITY_LITTLES_LAW_VIOLATED] = fabs(step_littles_residual(s, cfg)) > STEP_LITTLE_RESIDUAL,
 		[VALIDITY_CLIENTS_COME_AND_GO] = cfg->churn_per_s > 0,
 		[VALIDITY_OUTAGES] = s->outages > 0,
-		/* With several rails the server counts connections, and there may be several servers. */
+		/* With several rails the server counts connections, not clients, and there may be several servers. */
 		[VALIDITY_SERVER_COUNTS_DIFFER] = cfg->n_rails < 2 && s->server_connected >= 0 &&
 						  s->server_connected != (int64_t)s->connected_peak,
 		[VALIDITY_BEHIND_SCHEDULE] = step_is_behind(s),
@@ -125,13 +125,13 @@ static json_t *validity_json(const struct step *s, const struct loadgen_config *
 	return a;
 }
 
-/* By kind of TLS handshake; null for a kind that did not happen. */
+/* Connection times of one kind of TLS handshake; null if no handshake was of this kind. */
 static json_t *kind_json(const struct step *s, enum handshake_kind kind)
 {
 	return hist_count(s->kind_total[kind]) ? connect_json(s->kind_stages[kind], s->kind_total[kind], NULL) : json_null();
 }
 
-/* Wall time of each phase over the connections attempted in it. */
+/* Wall time of each phase divided by the number of connections attempted. */
 static json_t *phases_json(const struct step *s)
 {
 	json_t *o = json_object();
@@ -179,7 +179,7 @@ static json_t *kind_figures(const struct step *s, const struct workload *wl, uns
 			 "response_ns", latency_json(s->kind_response[kind]));
 }
 
-/* Each direction of a workload that has two; null for the others. */
+/* Figures of each direction of a workload with two; null for other workloads. */
 static json_t *streams_json(const struct step *s, const struct loadgen_config *cfg)
 {
 	const struct workload *wl = cfg->wl;
@@ -198,7 +198,7 @@ static json_t *streams_json(const struct step *s, const struct loadgen_config *c
 	return o;
 }
 
-/* Each kind of operation of a workload whose stream has several; null for the others. */
+/* Figures of each kind of operation, for a workload whose stream mixes several; null for other workloads. */
 static json_t *kinds_json(const struct step *s, const struct loadgen_config *cfg)
 {
 	const struct workload *wl = cfg->wl;
@@ -212,7 +212,7 @@ static json_t *kinds_json(const struct step *s, const struct loadgen_config *cfg
 	return o;
 }
 
-/* Half of each time of the round trip. In the open loop that is no way: the round trip counts from when it was due. */
+/* Half of each round-trip time. Null in the open loop, where the response time includes waiting since the due time. */
 static json_t *one_way_json(const struct step *s, const struct loadgen_config *cfg)
 {
 	json_t *o, *v;
@@ -233,7 +233,7 @@ static json_t *one_way_json(const struct step *s, const struct loadgen_config *c
 	return o;
 }
 
-/* How operations of this size are striped; null where the workload does not stripe. */
+/* How many rails operations of this size are striped over; null if the workload does not stripe. */
 static json_t *rails_json(const struct step *s, const struct loadgen_config *cfg)
 {
 	if (!cfg->wl->plan)
@@ -267,7 +267,7 @@ static json_t *intervals_json(const struct step *s)
 	return a;
 }
 
-/* The generator's side; of several hosts their sum. */
+/* The generator's side of `network`; with several hosts, their sum. */
 static json_t *generator_network(const struct step *s, bool connecting)
 {
 	if (s->hosts.n)
@@ -276,7 +276,7 @@ static json_t *generator_network(const struct step *s, bool connecting)
 	       network_side_json(s->begin.network, s->end.network, s->loopback);
 }
 
-/* What a report says of the server's ports. Those of several servers do not add: two of them may be on one machine. */
+/* The port counters in a server's report; NULL with several servers, whose ports may be those of one machine. */
 static const json_t *ports_in(const struct step *s, const json_t *report)
 {
 	return s->n_targets ? NULL : json_at(report, "network");
@@ -297,7 +297,7 @@ static json_t *messages_total_json(const struct step *s)
 			 json_whole(step_server_messages(s)));
 }
 
-/* Of several hosts: which of them had no more to give, and how far apart they began. */
+/* Adds which of several hosts were saturated, and how far apart they started to measure. */
 static void add_hosts(json_t *o, const struct step *s)
 {
 	json_t *saturated = json_array();
@@ -311,7 +311,7 @@ static void add_hosts(json_t *o, const struct step *s)
 			  (json_int_t)s->hosts.max_skew_ns) : json_null());
 }
 
-/* What steadiness is judged by; null without messages. */
+/* The drift that decides whether the step was steady; null without intervals. */
 static json_t *drift_json(const struct step *s)
 {
 	if (s->n_intervals == 0)
@@ -352,7 +352,7 @@ static void add_counters(json_t *o, const struct step *s)
 json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		  struct worker *const *workers, uint32_t n_workers)
 {
-	/* Percentiles of several servers do not add: each has its own. */
+	/* Percentiles of several servers cannot be added; each server's are in `servers`. */
 	json_t *stages = s->mark_lost || s->n_targets ? NULL :
 			 json_object_get(s->end.server ? s->end.server : s->after, "stages_ns");
 	json_t *network = network_json(s);
@@ -382,7 +382,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "response_ns", latency_json(s->response));
 	json_object_set_new(o, "offered_per_s", json_number(s->offered_per_s > 0 ? s->offered_per_s : NAN));
 	json_object_set_new(o, "one_way_ns", one_way_json(s, cfg));
-	/* Closed loop: a message is due when it is sent, so both are the same measurement. */
+	/* In the closed loop a message is due when it is sent, so service and response time are the same. */
 	json_object_set_new(o, "service_ns", latency_json(loadgen_is_open_loop(cfg) ? s->service : s->response));
 	json_object_set_new(o, "schedule_lag_ns", loadgen_is_open_loop(cfg) ? latency_json(s->lag) : json_null());
 	json_object_set_new(o, "sent_late", loadgen_is_open_loop(cfg) ? json_integer((json_int_t)s->late) : json_null());
@@ -405,7 +405,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "messages_total", messages_total_json(s));
 	json_object_set_new(o, "psn_verified", cfg->transport == TRANSPORT_RDMA ? json_integer((json_int_t)s->psn_verified) :
 			    json_null());
-	/* Of several servers, each has its own. */
+	/* With several servers, `servers` has the reports of each. */
 	json_object_set(o, "server_before", s->baseline && !s->n_targets ? s->baseline : json_null());
 	json_object_set(o, "server_after", s->after && !s->n_targets ? s->after : json_null());
 	json_object_set_new(o, "server_pools", json_string(step_pools_names[s->pools]));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads what a host packed (step_pack.c), which may be damaged, and adds it to a step. See step_pack.h.
+/* Reads a host's packed step (step_pack.c), which may be damaged, and adds it to a step. See step_pack.h.
  *
- * It is read into a step of its own first, and checked whole; adding that one cannot fail. */
+ * The packed step is first read into a step of its own and validated completely, so that adding it cannot fail. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -17,12 +17,12 @@
 #include "loadgen/step/step_fields.h"
 #include "loadgen/step/step_pack.h"
 
-/* Limits of a host's own figures. Those of an honest host have some KB and are nested 5 levels deep. */
+/* Limits of a host's member "own". That of an honest host has a few KB and 5 levels of nesting. */
 #define OWN_BYTES_MAX (256 << 10)
 #define OWN_LEVELS_MAX 16
 
 struct reader {
-	struct step *step;		/* what was read so far; `begin` stays empty */
+	struct step *step;		/* the members read so far; its `begin` stays empty */
 	uint64_t window_ns;
 	bool usage_known;
 	uint32_t rank;
@@ -205,7 +205,7 @@ static int get_server(struct reader *r, const json_t *o, struct step_target *t)
 	return ret;
 }
 
-/* Of several servers, as many as the run's step has. */
+/* Reads the parts of several servers; there must be as many as in the run's step. */
 static int get_servers(struct reader *r, const json_t *a, uint32_t n)
 {
 	static const uint32_t none[TARGETS_MAX];
@@ -260,7 +260,7 @@ static int get_network(struct reader *r, const json_t *packed, const char *name,
 	return 0;
 }
 
-/* A step of the same kind as `into`. */
+/* Checks that the packed step has the same size and repetition as `into`. */
 static int get_identity(struct reader *r, const json_t *packed, const struct step *into)
 {
 	uint64_t number = 0, bytes = 0, repetition = 0;
@@ -298,7 +298,7 @@ static bool nests_within(json_t *v, unsigned levels)
 	return within;
 }
 
-/* The host's own figures are kept as they are until the run ends, and written to run.json. */
+/* Checks the host's own figures: they are kept unchanged until the run ends and then written to run.json. */
 static int check_own(struct reader *r, json_t *own)
 {
 	if (!json_is_object(own))
@@ -342,7 +342,7 @@ static int read_packed(struct reader *r, const json_t *packed, const struct step
 	return ret ? ret : check_own(r, json_object_get(packed, "own"));
 }
 
-/* Sums that 32 bits do not hold; 64 bits hold those of STEP_HOSTS_MAX hosts. */
+/* Refuses sums that overflow 32 bits. 64-bit sums over STEP_HOSTS_MAX hosts cannot overflow. */
 static int check_room(struct reader *r, const struct step *into)
 {
 	for (const struct step_field *f = step_fields; f->name; f++)
@@ -401,7 +401,7 @@ static void add_servers(struct step *into, const struct step *from)
 	}
 }
 
-/* Those that all hosts have; a p99 of several cannot be told. */
+/* Keeps only the intervals that all hosts have. Percentiles cannot be merged, so the intervals lose their p99. */
 static void add_intervals(struct step *into, const struct step *from)
 {
 	if (!into->hosts.has_intervals)
@@ -422,7 +422,7 @@ static void add_moment(struct step *into, const struct reader *r)
 	add_fields(step_moment_fields, &into->end, &r->step->end);
 	into->begin.now_ns = window_ns ? 1 : 0;
 	into->end.now_ns = into->begin.now_ns + window_ns;
-	/* What one host could not read is not known of all. */
+	/* If one host could not read its usage, the sum is unknown. */
 	into->hosts.usage_unknown |= !r->usage_known;
 	into->begin.generator.rss_bytes = !into->hosts.usage_unknown;
 	if (into->hosts.usage_unknown)
@@ -444,7 +444,7 @@ static void add(struct step *into, const struct reader *r)
 	add_fields(step_fields, into, s);
 	into->target = target;
 	h->clients += s->target;
-	/* Parts of a rate add up to it but for their rounding, and steps are told apart by it. */
+	/* The hosts' parts add up to the rate only within rounding, but steps are identified by the exact rate. */
 	if (into->rate)
 		into->offered_per_s = (double)into->rate;
 	add_moment(into, r);
@@ -488,7 +488,7 @@ int step_merge(struct step *into, uint32_t rank, const json_t *packed, char *err
 	return ret;
 }
 
-/* The servers' reports, pools and peaks; their clients are those of the hosts. */
+/* Copies the servers' reports, pools and peaks from the leader's step; the clients of each server are added by host. */
 static int take_servers(struct step *s, const struct step *leader)
 {
 	static const uint32_t none[TARGETS_MAX];

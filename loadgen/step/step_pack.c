@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a step as its host hands it in. See step_pack.h; step_merge.c reads it. */
+/* Packs a host's step. See step_pack.h; step_merge.c reads the result. */
 #include "loadgen/step/step_pack.h"
 
 #include "common/base/counter.h"
@@ -47,7 +47,7 @@ static json_t *hists_json(const struct step *s)
 	return o;
 }
 
-/* [stage, kind, code, count] of each row. */
+/* Each row is [stage, kind, code, count]. */
 static json_t *failures_json(const struct fail_table *t)
 {
 	json_t *rows = json_array();
@@ -76,7 +76,7 @@ static json_t *streams_json(const struct step *s)
 	return a;
 }
 
-/* Of each of several servers. */
+/* One element for each of several servers. */
 static json_t *servers_json(const struct step *s)
 {
 	json_t *a = json_array(), *o;
@@ -90,7 +90,7 @@ static json_t *servers_json(const struct step *s)
 	return a;
 }
 
-/* [t_s, messages_per_s] of each. */
+/* Each interval is [t_s, messages_per_s]. */
 static json_t *intervals_json(const struct step *s)
 {
 	json_t *a = json_array();
@@ -100,7 +100,7 @@ static json_t *intervals_json(const struct step *s)
 	return a;
 }
 
-/* What was used between the measured time's begin and end; what is there at a moment is that of its end. */
+/* Counters are packed as their growth over the measured time, gauges as their value at its end. */
 static json_t *moment_json(const struct step *s)
 {
 	const struct step_moment *a = &s->begin, *b = &s->end;
@@ -140,7 +140,7 @@ static json_t *network_json(const json_t *begin, const json_t *end, bool loopbac
 	return side;
 }
 
-/* The leader has the server's reports. */
+/* Leaves out the server's reports, which only the leader has. */
 static json_t *own_json(const struct step *s, const struct loadgen_config *cfg, struct worker *const *workers,
 			uint32_t n_workers)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each of several servers had in a step. See step.h. */
+/* Results of each of several servers in a step. See step.h. */
 #include <math.h>
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ json_t *step_server_resources(const json_t *begin, const json_t *end)
 	return o;
 }
 
-/* The server's report when measuring began; NULL if another server has taken its place since: they have no difference. */
+/* The server's report from the start of measuring; NULL if another process, with its own counters, replaced it. */
 static const json_t *begin_of(const struct step_target *t)
 {
 	const json_t *begin = t->reports[STEP_REPORT_BEGIN], *end = t->reports[STEP_REPORT_END];
@@ -82,7 +82,7 @@ json_t *step_targets_json(const struct step *s, const struct loadgen_config *cfg
 	return a;
 }
 
-/* The share of its clients that a server did not hold. */
+/* The share of a server's clients that were not held. */
 static double missing_ratio(const struct step_target *t)
 {
 	return t->clients ? 1 - (double)t->connected_held / t->clients : 0;
@@ -93,7 +93,7 @@ static double median_ns(const struct step_target *t)
 	return hist_supports(t->total, 50) ? (double)hist_percentile(t->total, 50) : 0;
 }
 
-/* The server with the most of a figure; NULL: all have as much. */
+/* The server with the greatest figure; NULL if it is the same for all. */
 static const struct step_target *worst(const struct step *s, double (*figure)(const struct step_target *t))
 {
 	const struct step_target *most = s->targets;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of operations. See memory.h. */
+/* See memory.h. */
 #include "loadgen/traffic/memory.h"
 
 #include "common/rdma/arena.h"

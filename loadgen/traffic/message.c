@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of a workload. See message.h. */
+/* See message.h. */
 #include "loadgen/traffic/message.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 void message_needs(const struct loadgen_config *c, struct workload_needs *out)
 {
-	/* A first message has nothing but header and tag. */
+	/* A client's first message consists of header and tag only, and must fit too. */
 	out->message_bytes = (uint32_t)MAX(c->message_bytes, MSG_HEADER_BYTES + MSG_TAG_BYTES);
 	out->credits = (uint32_t)c->inflight;
 }

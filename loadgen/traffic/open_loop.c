@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The open loop. See open_loop.h. */
+/* See open_loop.h. */
 #include "loadgen/traffic/open_loop.h"
 
 #include <errno.h>
@@ -14,16 +14,16 @@
 #include "loadgen/traffic/schedule.h"
 #include "loadgen/traffic/traffic.h"
 
-/* Most clients whose operations begin in one turn of the loop. */
+/* Maximum number of clients whose operations begin in one turn of the loop. */
 #define BEGIN_BUDGET 256
 
 struct open_loop {
 	struct traffic *traffic;
 	struct schedule *schedule;
-	int due_fd;			/* a timer: when the first operation of the schedule is due */
+	int due_fd;			/* timerfd that expires when the first operation of the schedule is due */
 	ev_io due_io;
 	bool beginning;			/* begin_due is on the stack */
-	uint64_t random;		/* of the schedule */
+	uint64_t random;		/* state of the generator of Poisson arrivals */
 };
 
 static double period_ns(const struct traffic *t)
@@ -42,7 +42,7 @@ static double until_next_ns(struct open_loop *o)
 	return o->traffic->cfg->arrival == ARRIVAL_POISSON ? schedule_exponential_ns(period, &o->random) : period;
 }
 
-/* Wakes the worker when the first operation is due. */
+/* Sets the timer that wakes the worker when the first operation is due. */
 static void set_timer(struct open_loop *o)
 {
 	const struct schedule_entry *e = schedule_first(o->schedule);
@@ -57,13 +57,13 @@ static void set_timer(struct open_loop *o)
 	timerfd_settime(o->due_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* Compared in whole ns: from 2^53 on, after 104 days, the double of a moment may be later than the moment. */
+/* Compares in whole ns: from 2^53 ns (104 days) on, converting a time to double may round it up. */
 static bool is_due(const struct wclient *wc, uint64_t now)
 {
 	return (uint64_t)wc->due_ns <= now;
 }
 
-/* Counts the operations that are due and may begin, and notes when each was due. */
+/* Counts the operations that are due and may begin, and records when each was due. */
 static uint32_t take_due(struct open_loop *o, struct wclient *wc, uint64_t now)
 {
 	uint64_t next = wc->streams[0].begun;
@@ -84,7 +84,7 @@ void open_loop_begin(struct open_loop *o, struct wclient *wc)
 	o->traffic->begin_ns = now;
 	if (n)
 		o->traffic->workload->start(o->traffic, wc, 0, n);
-	/* A client with something due waits for one of its operations to end. */
+	/* A client with an operation still due is not scheduled: it waits for one of its operations to end. */
 	if (!wc->scheduled && wc->state == WCLIENT_LIVE && !is_due(wc, now) &&
 	    wc->streams[0].begun < o->traffic->allowed) {
 		schedule_add(o->schedule, wc->due_ns, wc->index);
@@ -132,7 +132,7 @@ void open_loop_start_client(struct open_loop *o, struct wclient *wc)
 	double turn = (double)wc->index + (double)t->worker / (double)t->n_workers;
 	double share = turn / (double)(t->active ? t->active : 1);
 
-	/* Clients with an even schedule take turns, and so do those of different workers. */
+	/* Even schedules are staggered over the clients of all workers. */
 	wc->due_ns = (double)clock_now_ns() +
 		     (t->cfg->arrival == ARRIVAL_POISSON ? until_next_ns(o) : share * period_ns(t));
 	open_loop_begin(o, wc);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The open loop (--rate, --rate-per-client): operations begin when they are due, whether earlier ones have ended or not.
+/* The open loop (--rate, --rate-per-client): operations begin when they are due, whether earlier ones have ended or
+ * not.
  *
- * Each active client has a schedule of its own, even or Poisson. A client with --inflight operations in flight waits until
- * one ends, and then catches up: no operation of the schedule is skipped. The response time counts from when an
- * operation was due, the service time from when it was sent. Owning thread: the worker's.
+ * Each active client has a schedule of its own, even or Poisson. A client with --inflight operations in flight waits
+ * until one ends, and then catches up: no operation of the schedule is skipped. Response time is measured from when an
+ * operation was due, service time from when it was sent. Owning thread: the worker's.
  */
 #ifndef RAMPART_LOADGEN_OPEN_LOOP_H
 #define RAMPART_LOADGEN_OPEN_LOOP_H
@@ -17,18 +18,18 @@ struct open_loop;
 struct traffic;
 struct wclient;
 
-/* For the clients of `t`, which must outlive it, and whose clients are made. 0, or -errno with a line in `err`. */
+/* Makes the open loop for the existing clients of `t`, which must outlive it. 0, or -errno with a line in `err`. */
 int open_loop_new(struct traffic *t, struct ev_loop *loop, struct open_loop **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 void open_loop_free(struct open_loop *o);	/* after the loop's end; NULL-safe */
 
-/* A step begins: nothing is due. */
+/* Clears the schedule at the beginning of a step. */
 void open_loop_reset(struct open_loop *o);
-/* The client's schedule begins. */
+/* Starts the client's schedule. */
 void open_loop_start_client(struct open_loop *o, struct wclient *wc);
-/* No client has an operation to begin later; one with operations in flight may have. */
+/* True if no client is scheduled. A client waiting for an operation to end is not, but may have more to begin. */
 bool open_loop_is_empty(const struct open_loop *o);
-/* Begins what is due, as far as --inflight allows. */
+/* Begins the client's operations that are due, as far as --inflight allows. */
 void open_loop_begin(struct open_loop *o, struct wclient *wc);
 
 #endif

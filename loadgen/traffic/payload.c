@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Message payloads. See payload.h. */
+/* See payload.h. */
 #include "loadgen/traffic/payload.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "common/base/random.h"
 
-/* A prime above the number of payloads in flight, so that they differ. */
+/* Number of window positions: a prime above the number of payloads in flight, so that these differ. */
 #define SHIFTS 4099
 /* The text repeats after this many bytes, a prime a little above 1 MiB, so that data displaced by a round number of
  * bytes never matches. */
@@ -63,7 +63,7 @@ void payload_free(struct payload *p)
 
 uint32_t payload_shift(uint64_t client, uint64_t n)
 {
-	/* Clients are far apart, so that their messages meet seldom. */
+	/* Clients start far apart in the text, so that messages of two clients seldom have the same window. */
 	return (uint32_t)((client * 613 + n) % SHIFTS);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Message payloads that differ from client to client and from message to message, and can be checked: windows into
- * one pseudo-random text. Pure.
+/* Verifiable message payloads: windows into one pseudo-random text, at positions that differ between clients and
+ * between messages. Pure.
  */
 #ifndef RAMPART_LOADGEN_PAYLOAD_H
 #define RAMPART_LOADGEN_PAYLOAD_H
@@ -14,13 +14,13 @@ struct payload;
 /* Size of the text for payloads of up to max_bytes. */
 size_t payload_bytes(size_t max_bytes);
 
-/* For payloads of up to max_bytes, the same for the same seed. The text is in `memory` of payload_bytes, which
- * stays the caller's; NULL: on the heap. 0 or -ENOMEM. */
+/* Makes the text for payloads of up to max_bytes; the same seed gives the same text. The text is written to `memory` of
+ * payload_bytes(max_bytes), which the caller keeps; NULL: to the heap. 0 or -ENOMEM. */
 int payload_new(uint64_t seed, size_t max_bytes, void *memory, struct payload **out)
 	__attribute__((warn_unused_result));
 void payload_free(struct payload *p);	/* NULL-safe */
 
-/* The window of a client's n-th payload: where in the text it begins. */
+/* Where in the text the window of a client's n-th payload begins. */
 uint32_t payload_shift(uint64_t client, uint64_t n);
 uint8_t *payload_text(const struct payload *p, uint32_t shift);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which client is due next. See schedule.h. */
+/* See schedule.h. */
 #include "loadgen/traffic/schedule.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 struct schedule {
 	uint32_t n, max;
-	struct schedule_entry heap[];	/* no entry is due before its parent, (i - 1) / 2 */
+	struct schedule_entry heap[];	/* invariant: entry i is not due before its parent, (i - 1) / 2 */
 };
 
 int schedule_new(uint32_t max, struct schedule **out)
@@ -75,7 +75,7 @@ void schedule_remove_first(struct schedule *s)
 
 double schedule_exponential_ns(double mean_ns, uint64_t *state)
 {
-	/* In (0, 1]: 53 bits, and never 0. */
+	/* 53 random bits in (0, 1]; 0 has no logarithm. */
 	double u = ((double)(random_next(state) >> 11) + 1) / 9007199254740992.;
 
 	return -log(u) * mean_ns;

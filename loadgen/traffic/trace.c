@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Raw times of operations. See trace.h. */
+/* See trace.h. */
 #include "loadgen/traffic/trace.h"
 
 #include <errno.h>

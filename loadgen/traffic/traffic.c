@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operations of a worker's clients. See traffic.h. */
+/* See traffic.h. */
 #include "loadgen/traffic/traffic.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "loadgen/traffic/payload.h"
 #include "loadgen/traffic/trace.h"
 
-#define LATE_NS NS_PER_MS	/* an operation sent later than this after it was due counts as late */
+#define LATE_NS NS_PER_MS	/* an operation sent more than this after it was due counts as late */
 
 uint32_t traffic_pattern(const struct traffic *t, const struct wclient *wc, uint64_t number)
 {
@@ -30,7 +30,7 @@ void traffic_checked(struct traffic *t, bool right)
 		counter_add(&t->stats->corrupt, 1);
 }
 
-/* Completions of one batch have one time: when the batch was polled. */
+/* The current time. All completions of one batch get the time the batch was polled, which saves clock readings. */
 static uint64_t now_ns(struct traffic *t)
 {
 	uint64_t batch = ep_batch(t->ep);
@@ -50,13 +50,13 @@ void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream)
 	struct stream_times *at = traffic_times(t, s, s->begun++);
 
 	at->sent_ns = t->begin_ns;
-	/* The open loop has noted when it was due. */
+	/* The open loop has already recorded when the operation was due. */
 	if (!t->open_loop)
 		at->due_ns = t->begin_ns;
 	t->in_flight++;
 }
 
-/* In the closed loop an operation is due when the one before it ended, though others may be begun first. */
+/* In the closed loop an operation is due when the one it replaces ended, even if others begin before it. */
 static void begin_more(struct traffic *t, struct wclient *wc, uint64_t due_ns)
 {
 	uint64_t inflight = t->cfg->inflight;
@@ -75,7 +75,7 @@ static void begin_more(struct traffic *t, struct wclient *wc, uint64_t due_ns)
 	}
 }
 
-/* At the end of a batch of completions. */
+/* Called at the end of a batch of completions. */
 static void refill(struct ep_deferred *d)
 {
 	struct wclient *wc = (struct wclient *)((char *)d - offsetof(struct wclient, refill));
@@ -85,8 +85,8 @@ static void refill(struct ep_deferred *d)
 		begin_more(t, wc, now_ns(t));
 }
 
-/* Operations that did not end with the connection that was lost begin again, with their numbers; in the open loop they are
- * due when they were. */
+/* Takes back the operations that were in flight on a lost connection: they will begin again with the same numbers, and
+ * in the open loop with the same due times. */
 static void take_back(struct traffic *t, struct wclient *wc, struct stream *s)
 {
 	if (t->on)
@@ -127,7 +127,7 @@ static void record_kind(struct traffic *t, unsigned stream, uint64_t number, uin
 	counter_add(&kind->measured, 1);
 }
 
-/* Until the operation before it ended, an operation waited behind it: those of a stream are carried out in their order. */
+/* Records head-of-line blocking: a stream carries its operations out in order, so each waits for the one before. */
 static void record_wait(struct worker_stream *to, struct stream *s, uint64_t due_ns, uint64_t now)
 {
 	counter_add(&to->took_ns, now - due_ns);
@@ -136,7 +136,7 @@ static void record_wait(struct worker_stream *to, struct stream *s, uint64_t due
 	s->last_end_ns = now;
 }
 
-/* Records what only some runs ask for. Not inlined, so that the other runs save no registers for it. */
+/* Records figures that only some runs need. Not inlined, so that other runs do not save registers for it. */
 static __attribute__((noinline)) void record_more(struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number,
 						  const struct stream_times *at, uint64_t now)
 {
@@ -167,7 +167,7 @@ static __attribute__((noinline)) void record_several(struct traffic *t, const st
 		record(t, wc, stream, s, i, now);
 }
 
-/* An operation that ends alone is recorded without the loop, whose variables do not fit into the registers. */
+/* An operation that ends alone is recorded without a loop, whose variables would not fit into the registers. */
 static void record_all(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n, uint64_t now)
 {
 	struct stream *s = &wc->streams[stream];
@@ -221,7 +221,7 @@ void traffic_resume_client(struct wclient *wc)
 	if (t->workload->idle || wc->index >= t->active || wc->state != WCLIENT_LIVE)
 		return;
 	ep_hold(t->ep);
-	/* It may have been lost before it began. */
+	/* The connection may have been lost before the client's schedule began. */
 	if (t->open_loop && !wc->due_ns)
 		open_loop_start_client(t->open_loop, wc);
 	else
@@ -229,7 +229,7 @@ void traffic_resume_client(struct wclient *wc)
 	ep_unhold(t->ep);
 }
 
-/* Operations of each active client that is live, of the streams from `first` to `last`, for fairness between clients. */
+/* Publishes the distribution of measured operations over the live active clients, for streams `first` to `last`. */
 static void publish_fairness(struct traffic *t, unsigned first, unsigned last, struct worker_fairness *out)
 {
 	uint64_t n = 0, sum = 0, min = UINT64_MAX, max = 0;
@@ -270,7 +270,7 @@ void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint
 		trace_clear(t->trace);
 }
 
-/* Of all operations in flight, added up: the time since they were due. With --iterations some may have begun after `now`. */
+/* Sum over all operations in flight of the time since they were due. With --iterations some may be due after `now`. */
 static uint64_t time_in_flight_ns(const struct traffic *t, uint64_t now)
 {
 	uint64_t sum = 0;
@@ -305,7 +305,7 @@ bool traffic_is_through(const struct traffic *t)
 	return t->in_flight == 0 && (!t->open_loop || open_loop_is_empty(t->open_loop));
 }
 
-/* With --iterations the measured time ends with the last operation, not when the main thread has noticed. */
+/* With --iterations measuring ends with the last operation, not when the main thread notices that it has ended. */
 static uint64_t measure_end_ns(const struct traffic *t)
 {
 	return t->cfg->iterations && t->last_end_ns ? t->last_end_ns : clock_now_ns();
@@ -339,7 +339,7 @@ static void init_client(struct traffic *t, uint32_t index)
 
 int traffic_init(struct traffic *t)
 {
-	/* The ring's size is a power of two: a division by --inflight would cost almost as much as the rest of an operation. */
+	/* A power of two, because a division by --inflight would cost almost as much as the rest of an operation. */
 	while (t->ring_mask + 1 < t->cfg->inflight)
 		t->ring_mask = 2 * t->ring_mask + 1;
 	t->clients = calloc(t->n_clients, sizeof(*t->clients));

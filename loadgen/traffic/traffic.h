@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operations of a worker's clients: how many may begin, when they began, when they ended.
+/* Begins, counts and times the operations of a worker's clients.
  *
- * In a closed loop each active client keeps --inflight operations of each stream in flight, and begins others at the end
- * of the batch of completions in which some ended, so that they share a doorbell. In the open loop (open_loop.h)
- * operations begin when they are due. Owning thread: the worker's.
+ * In a closed loop each active client keeps --inflight operations of each stream in flight. Replacements for ended
+ * operations begin at the end of the batch of completions that ended them, so that they share a doorbell. In the open
+ * loop (open_loop.h) operations begin when they are due. Owning thread: the worker's.
  */
 #ifndef RAMPART_LOADGEN_TRAFFIC_H
 #define RAMPART_LOADGEN_TRAFFIC_H
@@ -26,31 +26,31 @@ struct traffic {
 	const struct workload *workload;
 	struct worker_stats *stats;
 	struct open_loop *open_loop;	/* NULL: closed loop */
-	struct ep *ep;			/* the first rail's */
+	struct ep *ep;			/* endpoint of the first rail */
 	struct ep *eps[RAILS_MAX];
 	uint32_t n_rails;
-	uint32_t worker, n_workers;	/* its index, of how many */
-	uint32_t n_clients;		/* of the largest step */
+	uint32_t worker, n_workers;	/* the worker's index, and the number of workers */
+	uint32_t n_clients;		/* this worker's clients in the largest step */
 	struct memory memory;
 
 	/* Owned: */
 	struct wclient *clients;
 	struct stream_times *rings;	/* one for each stream of each client */
-	uint64_t ring_mask;		/* of a number of an operation; a ring has ring_mask + 1 entries, at least --inflight */
-	struct lane_plan plans[WORKLOAD_STREAMS_MAX];	/* where the workload has plans */
+	uint64_t ring_mask;		/* number & ring_mask is an operation's index in a ring (>= --inflight) */
+	struct lane_plan plans[WORKLOAD_STREAMS_MAX];	/* only for workloads with plans */
 	struct trace *trace;		/* NULL: no --trace */
 
 	/* In this step: */
-	uint64_t bytes;			/* of an operation */
-	uint64_t rate;			/* operations a second of all clients; 0: no --rate */
-	uint32_t active;		/* the first so many clients send */
+	uint64_t bytes;			/* size of an operation */
+	uint64_t rate;			/* operations per second of all clients; 0: no --rate */
+	uint32_t active;		/* clients 0 to active - 1 send */
 	uint32_t active_of_all;		/* clients of all workers that send */
-	bool on;			/* operations begin */
+	bool on;			/* operations may begin */
 	bool measuring;
 	bool records_more;		/* record_more() is called for each measured operation */
-	uint64_t allowed;		/* so many operations of each stream of a client may begin in the step */
+	uint64_t allowed;		/* operations that each stream of a client may begin in the step */
 	uint64_t last_end_ns;		/* when the last measured operation ended; 0: none has */
-	uint64_t begin_ns;		/* when the operations begin that the workload is told to start */
+	uint64_t begin_ns;		/* begin time of the operations that workload->start is called for */
 	uint64_t in_flight;
 	uint64_t batch, batch_ns;	/* the last batch of completions that was timed, and its time */
 };
@@ -61,26 +61,26 @@ static inline struct stream_times *traffic_times(const struct traffic *t, const 
 	return &s->times[number & t->ring_mask];
 }
 
-/* Makes the clients, from what the worker has set. 0 or -ENOMEM; traffic_release in either case. */
+/* Makes the clients, after the worker has set its fields. 0 or -ENOMEM; traffic_release in either case. */
 int traffic_init(struct traffic *t) __attribute__((warn_unused_result));
 void traffic_release(struct traffic *t);
 
-/* A step begins, without operations. */
+/* Prepares a step, without beginning operations. */
 void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_of_all, uint64_t rate);
-/* Operations are recorded from here on. With --iterations none is in flight, and those that are measured may begin: the
- * clients are to be started again. */
+/* Starts recording operations. With --iterations none is in flight at this point, and the measured ones may begin now:
+ * the caller starts the clients again. */
 void traffic_measure(struct traffic *t);
-/* With --iterations: all operations that may begin have ended, those of clients that are gone excepted. */
+/* With --iterations: true if all operations that may begin have ended, except those of clients that are gone. */
 bool traffic_is_through(const struct traffic *t);
-/* No operation begins any more, and none is recorded. */
+/* Stops beginning and recording operations. */
 void traffic_stop(struct traffic *t);
-/* Begins what operations may begin, if this client is live and one that sends. */
+/* Begins as many operations as may begin, if this client is live and active. */
 void traffic_start_client(struct wclient *wc);
-/* The same of a client that is connected again after its connection was lost: in the open loop it has the operations to begin
- * that were due meanwhile. */
+/* The same for a client that is connected again after an outage: in the open loop it first begins the operations that
+ * were due during the outage. */
 void traffic_resume_client(struct wclient *wc);
-/* A client's first connection begins or its last one is gone: it has no operations. Those that a lost connection had in
- * flight are to begin again. */
+/* Forgets a client's operations: its first connection begins, or its last one is gone. Operations that were in flight
+ * when a connection was lost (--reconnect) will begin again. */
 void traffic_reset(struct wclient *wc);
 
 static inline bool traffic_is_idle(const struct wclient *wc)
@@ -88,15 +88,15 @@ static inline bool traffic_is_idle(const struct wclient *wc)
 	return wc->streams[0].begun == wc->streams[0].done && wc->streams[1].begun == wc->streams[1].done;
 }
 
-/* For workloads: */
+/* Functions that workloads call: */
 
-/* One operation begins; the workload posts it next. */
+/* Begins one operation; the workload posts it next. */
 void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream);
-/* The oldest `n` operations of the stream ended. May close the connection. */
+/* Ends the oldest `n` operations of the stream. May close the connection. */
 void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
-/* The part of the payload's text for a client's operation, as payload_text takes it. */
+/* The `shift` of payload_text for a client's operation. */
 uint32_t traffic_pattern(const struct traffic *t, const struct wclient *wc, uint64_t number);
-/* The data of an operation were compared. */
+/* Counts an operation whose data were compared; `right`: they matched. */
 void traffic_checked(struct traffic *t, bool right);
 
 #endif

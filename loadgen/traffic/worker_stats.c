@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker publishes. See worker_stats.h. */
+/* See worker_stats.h. */
 #include "loadgen/traffic/worker_stats.h"
 
 #include "common/hist/hist.h"
 
-/* Where the histograms are. Returns how many. */
+/* Lists the addresses of all histograms. Returns their number. */
 static size_t hists_of(struct worker_stats *st, struct hist **out[WORKER_HISTS])
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which figures a step may have. See workload.h. */
+/* Checks the parameters of a step. See workload.h. */
 #include "loadgen/traffic/workload.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static int check_bytes(const struct loadgen_config *c, uint64_t bytes, char *err
 	return -EINVAL;
 }
 
-/* One of the values that the option has. */
+/* True if `v` is among the values given with the option. */
 static bool is_listed(const struct opt_list *list, uint64_t v)
 {
 	for (size_t i = 0; i < list->n; i++)
@@ -40,13 +40,13 @@ static bool rate_is_allowed(const struct loadgen_config *c, uint64_t rate)
 {
 	if (!c->rates.n)
 		return rate == 0;
-	/* A search tries rates between those that it was given. */
+	/* A search also tries rates between the given ones. */
 	return c->find_rate ? rate >= 1 && rate <= c->rates.v[c->rates.n - 1] : is_listed(&c->rates, rate);
 }
 
 int workload_check_step(const struct loadgen_config *c, const struct step_figures *f, char *err, size_t err_size)
 {
-	/* A search repeats what was disturbed, and files are named after the repetition. */
+	/* Checked because files are named after the repetition; a search repeats disturbed steps beyond --repeat. */
 	uint64_t most = loadgen_is_search(c) ? UINT32_MAX : c->repeat;
 
 	if (check_bytes(c, f->bytes, err, err_size))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One lane of a client: its queues, and what is posted on its connection. See lane.h. */
+/* See lane.h. */
 #include "loadgen/transfer/lane.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "common/wire/msg.h"
 #include "loadgen/traffic/payload.h"
 
-#define POST_MAX 32u		/* requests posted together */
+#define POST_MAX 32u		/* maximum number of requests posted together */
 
 uint8_t *lane_text(const struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number)
 {
@@ -46,13 +46,13 @@ void lane_reset(struct lane *lane)
 	}
 }
 
-/* Operations in flight have places of their own in the region, as far as there is room. */
+/* Offset of a slot in the region. Operations in flight share places only if the region is too small for all of them. */
 static uint64_t place_of(const struct traffic *t, const struct client_conn *c, uint32_t slot)
 {
 	return slot % MAX(client_grant(c)->region_bytes / t->bytes, 1) * t->bytes;
 }
 
-/* Requests of a lane on its region that are about to be posted together, with one doorbell. */
+/* Requests on a lane's region that will be posted together, with one doorbell. */
 struct batch {
 	struct rc_rma ops[POST_MAX];
 	uint32_t n;
@@ -87,29 +87,30 @@ static bool add_request(struct traffic *t, struct wclient *wc, struct lane *lane
 		op.imm = lane_part_index(wc, p) << 1 | 1;
 	}
 
-	/* One more than this request, for the message that follows the last one. */
+	/* Leaves room for one request more than this one: the message that follows the last request. */
 	if (client_rma_room(lane->conn) < b->n + 2 || lane->order_in - lane->order_out == LANE_ORDER_MAX ||
 	    (tells && client_in_flight(lane->conn) >= t->memory.needs.credits))
 		return false;
 	op.local = (move == LANE_READ ? wc->landing + lane_landing_offset(t, slot) : lane_text(t, wc, stream, p->number)) + at;
 	op.lkey = arena_lkey(move == LANE_READ ? t->memory.landing : t->memory.texts, rail);
-	/* A part whose plan ends with a message ends with the server's answer to it. */
+	/* If the plan ends with a message, the server's answer to the message ends the part, not this request. */
 	lane->order[lane->order_in % LANE_ORDER_MAX].stream = ends_with_request(plan) ? (uint8_t)stream : LANE_NO_STREAM;
 	lane->order[lane->order_in++ % LANE_ORDER_MAX].bytes = bytes;
 	b->ops[b->n++] = op;
-	/* The next one that takes a credit is to see that this one has. */
+	/* Posted at once, so that the next check for a credit sees that this request has taken one. */
 	if (tells || b->n == POST_MAX)
 		post_batch(lane, b);
 	return true;
 }
 
-/* Credits of a stream: both may have messages, and neither is to wait for the other's. */
+/* Credits of a stream. Over a socket both streams send messages, so each has a share and need not wait for the
+ * other. */
 static uint32_t credits_of(const struct traffic *t)
 {
 	return t->memory.needs.credits / (t->cfg->transport == TRANSPORT_RDMA ? 1 : t->workload->streams);
 }
 
-/* PUSHes of a lane that are not answered. */
+/* PUSHes of a lane that the server has not answered yet. */
 static uint32_t pushes_of(const struct traffic *t, const struct lane *lane)
 {
 	return lane->queues[t->workload->streams - 1u].asked;
@@ -122,7 +123,7 @@ static bool send_message(struct traffic *t, struct wclient *wc, struct lane *lan
 	const struct part *p = q->posting;
 	struct ep *ep = t->eps[lane - wc->lanes];
 	bool sum = t->cfg->verify && payload;
-	/* Half of the credits are asked for early, so that they come back while the others last. */
+	/* Asks for credits when half of them are used, so that they return while the other half lasts. */
 	bool ask = last || (q->unasked + 1) * 2 >= credits_of(t);
 	struct msg_header h = { .type = MSG_DATA, .sequence = (uint64_t)lane_part_index(wc, p) << 1 | last,
 				.flags = (uint8_t)((ask ? MSG_FLAG_ACK : 0) | (sum ? MSG_FLAG_SUM : 0)) };
@@ -188,7 +189,7 @@ static bool post_next(struct traffic *t, struct wclient *wc, struct lane *lane, 
 	bytes = q->posting->bytes;
 	all = plan->n * bytes;
 	move = q->posted < all ? plan->moves[q->posted / bytes] : LANE_SEND;
-	/* The requests are posted first: the message follows them. */
+	/* A message must not overtake the requests before it, so these are posted first. */
 	if (move == LANE_SEND || move == LANE_PUSH) {
 		post_batch(lane, b);
 		if (!lane->conn || !q->posting)
@@ -210,7 +211,7 @@ static bool post_next(struct traffic *t, struct wclient *wc, struct lane *lane, 
 		posted = send_message(t, wc, lane, stream, done, (uint32_t)bytes, q->posted + bytes == all);
 	else
 		posted = add_request(t, wc, lane, stream, move, done, (uint32_t)bytes, b);
-	/* If the connection broke, its parts are on other lanes. */
+	/* If the connection broke, lanes_lose has moved its parts to other lanes. */
 	if (!posted || !lane->conn)
 		return posted;
 	q->posted += bytes;
@@ -225,7 +226,7 @@ void lane_advance(struct traffic *t, struct wclient *wc, struct lane *lane)
 	bool more = true;
 
 	b.n = 0;
-	/* A client that leaves completes what it has begun. */
+	/* A leaving client completes the operations it has begun. */
 	while (more && (wc->state == WCLIENT_LIVE || wc->state == WCLIENT_LEAVING)) {
 		more = false;
 		for (unsigned i = 0; i < t->workload->streams; i++)

@@ -12,13 +12,13 @@
 #include "client/client.h"
 #include "loadgen/traffic/traffic.h"
 
-#define LANE_ORDER_MAX 64u	/* requests of a lane on its region in flight */
-#define LANE_NO_STREAM UINT8_MAX	/* a request whose completion ends nothing */
+#define LANE_ORDER_MAX 64u	/* maximum number of requests in flight on a lane's region */
+#define LANE_NO_STREAM UINT8_MAX	/* stream of a request whose completion ends no part */
 
-/* A part of an operation. Its index among the client's parts says of which operation and which part (lanes.c). */
+/* A part of an operation. Its index among the client's parts identifies the operation and the part (lanes.c). */
 struct part {
-	uint64_t number;		/* of the operation in its stream */
-	uint64_t offset, bytes;		/* in the operation */
+	uint64_t number;		/* number of the operation in its stream */
+	uint64_t offset, bytes;		/* range of the part in the operation */
 	bool done;
 	TAILQ_ENTRY(part) link;		/* in its lane's queue */
 };
@@ -26,30 +26,30 @@ struct part {
 /* A stream's parts on a lane, in order; none of them is done. */
 struct lane_queue {
 	TAILQ_HEAD(, part) parts;
-	struct part *posting;		/* the first that is not completely posted; NULL: none */
-	uint64_t posted;		/* bytes of its moves */
-	uint64_t ended;			/* bytes of the requests that ended, from the first part on */
-	uint32_t told;			/* parts whose WRITE with immediate data the server has answered, and that have not ended */
-	uint32_t asked;			/* PUSHes that are not answered */
+	struct part *posting;		/* the first part that is not completely posted; NULL: none */
+	uint64_t posted;		/* bytes of `posting` that are posted, summed over its moves */
+	uint64_t ended;			/* bytes of requests that have ended, counted from the first part on */
+	uint32_t told;			/* unfinished parts whose WRITE with immediate data the server has answered */
+	uint32_t asked;			/* PUSHes that the server has not answered yet */
 	uint32_t unasked;		/* messages since the last one that asked for its credit */
 };
 
 struct lane {
-	struct client_conn *conn;	/* NULL: none, or lost */
+	struct client_conn *conn;	/* NULL: not connected, or lost */
 	struct lane_queue queues[WORKLOAD_STREAMS_MAX];
 	struct { uint8_t stream; uint32_t bytes; } order[LANE_ORDER_MAX];	/* ring: requests on the region */
 	uint32_t order_in, order_out;
 };
 
-/* No connection, and nothing in the queues. */
+/* Clears the lane: no connection, and nothing in the queues. */
 void lane_reset(struct lane *lane);
 void lane_append(struct lane *lane, unsigned stream, struct part *p);
-/* Takes the first part out of the stream's queue, which is not empty. */
+/* Removes and returns the first part of the stream's queue, which must not be empty. */
 struct part *lane_take_first(struct lane *lane, unsigned stream);
-/* Posts what there is room for. The connection may break, and be lost (lanes_lose), before this returns. */
+/* Posts as much as there is room for. The connection may break, and be lost (lanes_lose), before this returns. */
 void lane_advance(struct traffic *t, struct wclient *wc, struct lane *lane);
 
-/* Bytes that are moved at once, at most. */
+/* Maximum number of bytes moved by one request or message. */
 uint64_t lane_chunk_bytes(const struct traffic *t, enum lane_move move);
 
 static inline bool lane_first_is_posted(const struct lane_queue *q)
@@ -62,7 +62,7 @@ static inline uint32_t lane_part_index(const struct wclient *wc, const struct pa
 	return (uint32_t)(p - wc->parts);
 }
 
-/* The place of an operation among those that a client has in flight, of both streams. */
+/* Index of an operation among those that a client may have in flight, over all streams. */
 static inline uint32_t lane_slot(const struct traffic *t, unsigned stream, uint64_t number)
 {
 	return (uint32_t)(stream * t->cfg->inflight + number % t->cfg->inflight);
@@ -73,7 +73,7 @@ static inline uint64_t lane_landing_offset(const struct traffic *t, uint32_t slo
 	return t->memory.needs.landing_shared ? 0 : slot * t->bytes;
 }
 
-/* What an operation writes; it differs between the streams of a client too. */
+/* The data that an operation writes; they also differ between the streams of a client. */
 uint8_t *lane_text(const struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number);
 
 #endif

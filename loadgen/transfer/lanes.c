@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operations striped over a client's lanes. See lanes.h. */
+/* See lanes.h. */
 #include "loadgen/transfer/lanes.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ uint32_t lanes_alive(const struct wclient *wc)
 	return n;
 }
 
-/* The `n`-th lane that has a connection, modulo their number. */
+/* The `n`-th lane that has a connection, modulo the number of such lanes; there must be one. */
 static struct lane *lane_at(const struct wclient *wc, uint64_t n)
 {
 	uint32_t left = (uint32_t)(n % lanes_alive(wc));
@@ -59,7 +59,7 @@ static void begin(struct traffic *t, struct wclient *wc, unsigned stream)
 		if (p->done)
 			continue;
 		stripe_part(t->bytes, n, i, &p->offset, &p->bytes);
-		/* Small operations take turns on the rails. */
+		/* Operations too small for all rails take turns on them. */
 		lane_append(lane_at(wc, number + i), stream, p);
 	}
 }
@@ -86,14 +86,14 @@ static void check(struct traffic *t, const struct wclient *wc, unsigned stream, 
 	enum lane_move last = t->plans[stream].moves[t->plans[stream].n - 1];
 	const uint8_t *landed;
 
-	/* Over a socket each message was looked at when it came. */
+	/* Over a socket each message was checked when it arrived. */
 	if (!t->cfg->verify || (last != LANE_READ && last != LANE_PUSH) || t->cfg->transport != TRANSPORT_RDMA)
 		return;
 	landed = wc->landing + lane_landing_offset(t, lane_slot(t, stream, number));
 	traffic_checked(t, memcmp(landed, lane_text(t, wc, stream, number), t->bytes) == 0);
 }
 
-/* The first part of the lane's queue is done, and perhaps operations with it. */
+/* Ends the first part of the lane's queue, and the operations that this completes. */
 static void end_first(struct traffic *t, struct wclient *wc, struct lane *lane, unsigned stream)
 {
 	struct lane_queue *q = &lane->queues[stream];
@@ -126,8 +126,8 @@ static void end_told(struct traffic *t, struct wclient *wc, struct lane *lane, u
 	}
 }
 
-/* True if the server may answer a WRITE with immediate data of the part with this index: that of the first part that it has
- * not answered was posted. */
+/* True if the server may now answer the WRITE with immediate data of the part with this index: it is the first part not
+ * answered yet, and its WRITE has been posted. */
 static bool is_next_told(const struct wclient *wc, const struct lane_queue *q, uint64_t index)
 {
 	const struct part *p = TAILQ_FIRST(&q->parts);
@@ -153,7 +153,7 @@ static void on_told(struct traffic *t, struct wclient *wc, struct lane *lane, ui
 void lanes_on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
 {
 	struct lane *lane = &wc->lanes[rail];
-	const struct lane_queue *q = &lane->queues[0];	/* only workloads of one stream send messages */
+	const struct lane_queue *q = &lane->queues[0];	/* messages are sent on stream 0 only */
 
 	(void)credits;
 	if (t->plans[0].imm) {
@@ -178,8 +178,8 @@ static bool is_as_pushed(uint64_t sequence, const uint8_t *data, uint32_t bytes)
 	return !wrong;
 }
 
-/* Over a socket what was pushed is there itself, a chunk of the first part; over RDMA all of that is in the window. False: the
- * server was not asked for that. */
+/* Accounts for pushed data. Over a socket, `data` is a chunk of the first part; over RDMA, `data` is NULL and the whole
+ * part is in the landing memory. False: the server was not asked for these data. */
 static bool take_pushed(struct traffic *t, struct lane_queue *q, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
 	const struct part *p = TAILQ_FIRST(&q->parts);
@@ -200,7 +200,7 @@ static bool take_pushed(struct traffic *t, struct lane_queue *q, uint64_t sequen
 void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
 	struct lane *lane = &wc->lanes[rail];
-	unsigned stream = t->workload->streams - 1u;	/* from the server */
+	unsigned stream = t->workload->streams - 1u;	/* the stream from the server */
 	struct lane_queue *q = &lane->queues[stream];
 
 	if (!is_first(wc, q, sequence) || !take_pushed(t, q, sequence, data, bytes)) {

@@ -19,7 +19,7 @@ struct client_conn;
 struct lane;
 struct part;
 
-/* What the clients of a worker need for them. */
+/* Memory for the lanes of a worker's clients. */
 struct lanes {
 	struct lane *lanes;
 	struct part *parts;
@@ -29,25 +29,25 @@ struct lanes {
 int lanes_init(struct lanes *l, struct traffic *t) __attribute__((warn_unused_result));
 void lanes_release(struct lanes *l);
 
-/* Fills in what lanes need of region and landing memory; message size and credits are the caller's. */
+/* Sets the sizes of region and landing memory that lanes need; the caller sets message size and credits. */
 void lanes_needs(const struct loadgen_config *c, struct workload_needs *out);
 
-/* A client begins to connect: it has no lanes yet. */
+/* Clears the client's lanes before it begins to connect. */
 void lanes_reset(struct wclient *wc);
-/* A connection begins: the server may WRITE to the client's landing memory, if the workload needs that. */
+/* Call when a connection begins: lets the server WRITE to the client's landing memory, if the workload needs that. */
 void lanes_use_window(const struct wclient *wc, uint32_t rail, struct client_conn *c);
-/* A connection is live. */
+/* Call when a connection is live. */
 void lanes_add(struct wclient *wc, uint32_t rail, struct client_conn *c);
-/* A live connection failed: its parts go to the other lanes. */
+/* Call when a live connection failed: moves its parts to the other lanes. */
 void lanes_lose(struct wclient *wc, uint32_t rail);
-/* A connection was closed in order, or never was live. */
+/* Call when a connection was closed normally, or failed before it was live. */
 void lanes_remove(struct wclient *wc, uint32_t rail, const struct client_conn *c);
-/* The live connection on a rail; any live connection; how many there are. NULL: none. */
+/* The live connection on a rail; any live connection; the number of live connections. NULL: none. */
 struct client_conn *lanes_conn_on(const struct wclient *wc, uint32_t rail);
 struct client_conn *lanes_conn(const struct wclient *wc);
 uint32_t lanes_alive(const struct wclient *wc);
 
-/* struct workload's functions, for workloads that have plans. */
+/* Implementations of struct workload's functions, for workloads that have plans. */
 void lanes_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
 void lanes_on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
 void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence, const uint8_t *data,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operations on the clients' regions. See rma.h. */
+/* See rma.h. */
 #include "loadgen/transfer/rma.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 #include "common/rdma/ep.h"
 #include "loadgen/traffic/payload.h"
 
-#define POST_MAX 32		/* requests that are posted together */
+#define POST_MAX 32		/* maximum number of requests posted together */
 
-/* A slot of a client's region: what the operation on it, and those before, did. */
+/* State of a slot of a client's region, left by the present operation and those before. */
 struct rma_slot {
-	enum ibv_wr_opcode kind;	/* of the operation on it */
+	enum ibv_wr_opcode kind;	/* kind of the present operation */
 	bool written;
-	uint32_t text;			/* what was written last, as payload_text takes it */
+	uint32_t text;			/* data written last, as the `shift` of payload_text */
 	uint64_t atomic;		/* the old value that an atomic must find */
 };
 
@@ -34,7 +34,7 @@ void rma_needs(const struct loadgen_config *c, struct workload_needs *out)
 	out->credits = SMALL_CREDITS;
 	/* The counter of atomics follows the slots, aligned. */
 	out->region_bytes = (c->inflight * c->message_bytes + 7) / 8 * 8 + RMA_ATOMIC_BYTES;
-	out->rma_depth = (uint32_t)(c->verify ? 2 * c->inflight : c->inflight);	/* what is written is read back */
+	out->rma_depth = (uint32_t)(c->verify ? 2 * c->inflight : c->inflight);	/* each WRITE is read back */
 	out->landing_shared = !c->verify;
 	out->landing_bytes = c->inflight * bytes;
 }
@@ -44,7 +44,7 @@ static uint32_t slots(const struct traffic *t)
 	return (uint32_t)t->cfg->inflight;
 }
 
-/* Requests of a client in flight, at most: with --verify each WRITE is read back. */
+/* Maximum number of a client's requests in flight: with --verify each WRITE is read back. */
 static uint32_t requests(const struct traffic *t)
 {
 	return t->cfg->verify ? 2 * slots(t) : slots(t);
@@ -60,7 +60,7 @@ static uint64_t counter_offset(const struct wclient *wc)
 	return client_grant(wc->conn)->region_bytes / 8 * 8 - RMA_ATOMIC_BYTES;
 }
 
-/* Where in the region a slot is. In a small region, slots share memory. */
+/* Offset of a slot in the region. Slots share memory if the region is too small for all of them. */
 static uint64_t offset_of(const struct traffic *t, const struct wclient *wc, uint32_t slot)
 {
 	uint64_t room = counter_offset(wc) / t->bytes;
@@ -105,7 +105,7 @@ static void note(struct traffic *t, struct wclient *wc, bool ends)
 	wc->ends[wc->ends_in++ % requests(t)] = ends;
 }
 
-/* The requests of one operation. Returns how many. */
+/* Makes the requests of one operation. Returns their number. */
 static uint32_t make_operation(struct traffic *t, struct wclient *wc, enum ibv_wr_opcode kind, struct rc_rma *ops)
 {
 	uint32_t n = 1;
@@ -136,7 +136,7 @@ void rma_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t 
 			uint64_t number = wc->streams[stream].begun;
 
 			k += make_operation(t, wc, kind_of(t, number), &ops[k]);
-			/* The last request asks for a completion: no later one would report it. */
+			/* The last request asks for a completion, because no later request would report its end. */
 			ops[k - 1].signal = (number + 1) % every == 0 || n == 1;
 			traffic_begin(t, wc, stream);
 		}
@@ -147,7 +147,7 @@ void rma_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t 
 	}
 }
 
-/* What was read must be what was written last, or zero. */
+/* A READ must return the data written last, or zeros; an atomic must return the number of atomics before it. */
 static bool is_right(const struct traffic *t, const struct rma_slot *st, const uint8_t *data)
 {
 	if (st->kind == IBV_WR_RDMA_WRITE)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How an operation is striped over rails. See stripe.h. */
+/* See stripe.h. */
 #include "loadgen/transfer/stripe.h"
 
 #include <sys/param.h>
 
-/* Parts begin at a cache line. */
+/* Parts begin at a multiple of a cache line. */
 #define ALIGNMENT 64u
 
 uint32_t stripe_rails(uint64_t bytes, uint32_t rails)

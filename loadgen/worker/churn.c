@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that leave and come back. See churn.h. */
+/* See churn.h. */
 #include "loadgen/worker/churn.h"
 
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 
-/* Clients that leave in one turn, at most. */
+/* Maximum number of clients that leave in one turn of the loop. */
 #define LEAVE_BUDGET 64
 
-/* When the next client is to leave. The worker's share of the rate is its share of the clients. */
+/* When the next client is due to leave. The worker's share of the rate equals its share of the clients. */
 static uint64_t due_ns(const struct churn *ch)
 {
 	const struct connector *k = ch->connector;
@@ -38,7 +38,7 @@ static void leave(struct churn *ch, struct wclient *wc)
 	connector_set_state(ch->connector, wc, WCLIENT_LEAVING);
 	counter_add(&ch->connector->stats->away, 1);
 	ch->left++;
-	/* Else traffic_end closes it after the last reply. */
+	/* With operations in flight, traffic_end closes the connection after the last reply. */
 	if (traffic_is_idle(wc))
 		client_close(wc->conn);
 }
@@ -64,7 +64,7 @@ static void leave_more(struct churn *ch)
 		struct wclient *wc = counter_get(&k->stats->live) ? next_to_leave(ch) : NULL;
 
 		if (!wc)
-			return;	/* churn_on_back comes back here */
+			return;	/* churn_on_back calls this function again */
 		leave(ch, wc);
 	}
 	sleep_until_due(ch, now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of clients. See clients.h. */
+/* See clients.h. */
 #include "loadgen/worker/clients.h"
 
 #include "common/base/clock.h"
@@ -7,7 +7,7 @@
 #include "common/hist/hist.h"
 #include "loadgen/transfer/lanes.h"
 
-/* False: the connection on the last rail was made, or given up. */
+/* False: no rail is left to connect on. */
 static bool connect_on_next_rail(struct connector *k, struct wclient *wc)
 {
 	uint32_t next = wc->rail + 1;
@@ -20,7 +20,7 @@ static bool connect_on_next_rail(struct connector *k, struct wclient *wc)
 	return true;
 }
 
-/* Attempts that met a stale queue pair number, which the client module repeats by itself. */
+/* Counts attempts that met a stale queue pair number; the client module has repeated them by itself. */
 static void count_stale(struct connector *k, const struct client_info *info)
 {
 	static const struct fail stale = { .stage = STAGE_RDMA_CONNECT, .kind = FAIL_CM_STATUS, .code = FAIL_CM_STALE };
@@ -62,7 +62,7 @@ static void drop_rail(struct rail *rail, const struct wclient *wc)
 		 fail_code_text(&rail->fail, text, sizeof(text)), lanes_alive(wc), k->n_rails);
 }
 
-/* The client has all the connections it will have. */
+/* Makes the client live, with all the connections it will have. */
 static void become_live(struct connector *k, struct wclient *wc)
 {
 	for (uint32_t i = 0; i < k->n_rails && k->n_rails > 1; i++)
@@ -91,7 +91,7 @@ static void on_live(void *arg, struct client_conn *c)
 	connector_more(k);
 }
 
-/* With --reconnect the client is away until it is back, or is given up. One that was leaving is away already. */
+/* Marks the client as lost. With --reconnect it is away until it returns or is given up; a leaving one already is. */
 static void lose(struct connector *k, struct wclient *wc)
 {
 	bool comes_back = k->cfg->reconnect_ns && !k->abandoned && k->mode != CONNECT_CLOSE;
@@ -109,7 +109,7 @@ static void lose(struct connector *k, struct wclient *wc)
 	wc->away = true;
 }
 
-/* True if another attempt follows the lost connection, or the attempt after it, that ended with `fail`. */
+/* True if the client tries again after a lost connection, or a failed attempt to replace one, ended with `fail`. */
 static bool come_back(struct connector *k, struct wclient *wc, const struct fail *fail)
 {
 	uint64_t at_ns;
@@ -148,15 +148,15 @@ bool clients_are_gone(const struct worker_stats *st)
 	       counter_get(&st->parked) == 0;
 }
 
-/* A client waited in vain on a rail where none has connected. With other rails there, no client waits for it again. A
- * rail that fails at once costs no time, and stays. */
+/* True if a client timed out on a rail on which none has connected: with other rails to use, no client waits for this
+ * one again. A rail that fails at once costs no time, so clients keep trying it. */
 static bool is_dark(const struct connector *k, const struct wclient *wc, const struct fail *fail)
 {
 	return k->n_rails > 1 && !k->rails[wc->rail].works &&
 	       (fail->kind == FAIL_TIMEOUT || fail->kind == FAIL_CM_STATUS);
 }
 
-/* True if the failed attempt is followed by another one. */
+/* Repeats the failed attempt if that may help. False: there is no other attempt. */
 static bool try_again(struct connector *k, struct wclient *wc, const struct fail *fail)
 {
 	if (!pace_is_congestion(fail))
@@ -175,11 +175,11 @@ static bool try_again(struct connector *k, struct wclient *wc, const struct fail
 	return true;
 }
 
-/* The client has no connection, or will have none when those that are being torn down are gone. */
+/* Gives up a client that has no connections but those being torn down, if any. */
 static void give_up(struct connector *k, struct wclient *wc)
 {
 	if (wc->away) {
-		/* It was held until it left or was lost, and does not come back. */
+		/* The client had been connected, so that it counts as dropped, not as failed. */
 		counter_add(&k->stats->dropped, 1);
 		if (k->traffic->measuring && !wc->backoff.lost_ns)
 			counter_add(&k->stats->cycles_failed, 1);
@@ -192,7 +192,7 @@ static void give_up(struct connector *k, struct wclient *wc)
 	connector_set_state(k, wc, wc->open ? WCLIENT_LOST : WCLIENT_NONE);
 }
 
-/* The client goes on with the connections that it has, if any. */
+/* The client goes on with the connections it has; without any it is given up. */
 static void settle(struct connector *k, struct wclient *wc)
 {
 	wc->conn = lanes_conn(wc);
@@ -202,7 +202,7 @@ static void settle(struct connector *k, struct wclient *wc)
 		give_up(k, wc);
 }
 
-/* The server's words say which of its options stands in the way of what the workload needs. */
+/* Logs the server's explanation, once per step: it says which server option denies what the workload needs. */
 static void tell_refusal(struct rail *rail, const struct wclient *wc, const struct client_conn *c, const struct fail *fail)
 {
 	struct client_info info;
@@ -215,7 +215,7 @@ static void tell_refusal(struct rail *rail, const struct wclient *wc, const stru
 	log_warn("the server refuses client %u: %s: %s", wc->index, refuse_code_name((uint32_t)fail->code), info.words);
 }
 
-/* An attempt is over without a connection. */
+/* Handles an attempt that ended without a connection. */
 static void on_attempt_failed(struct connector *k, struct wclient *wc, const struct fail *fail)
 {
 	struct rail *rail = &k->rails[wc->rail];
@@ -235,8 +235,8 @@ static void on_attempt_failed(struct connector *k, struct wclient *wc, const str
 		settle(k, wc);
 }
 
-/* The server stops. A client that has other connections goes on with those at once; else it waits for the answers to what
- * is in flight, and sends nothing more. */
+/* The server is shutting down. A client with other connections goes on with those at once. Any other client sends
+ * nothing more and waits for the replies to its operations in flight. */
 static void on_draining(void *arg, struct client_conn *c)
 {
 	struct rail *rail = arg;
@@ -248,7 +248,7 @@ static void on_draining(void *arg, struct client_conn *c)
 		lose(rail->connector, wc);
 }
 
-/* The last connection of a client that had been live is gone. */
+/* Called when the last connection of a client that had been live is gone. */
 static void on_gone(struct connector *k, struct wclient *wc, const struct fail *fail)
 {
 	if (wc->state == WCLIENT_LEAVING && fail->kind == FAIL_NONE && k->mode != CONNECT_CLOSE)
@@ -276,7 +276,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 		tell_refusal(rail, wc, c, fail);
 		on_attempt_failed(k, wc, fail);
 	} else {
-		/* A client with other connections, or one to come, is still there. */
+		/* A client that has other connections, or waits to begin one, is not gone. */
 		last = wc->open == 0 && wc->state != WCLIENT_WAITING;
 		if (!last || !come_back(k, wc, fail)) {
 			if (fail->kind != FAIL_NONE)
@@ -288,7 +288,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	connector_more(k);
 }
 
-/* --- what arrives for the workload --- */
+/* --- arrivals for the workload --- */
 
 static void on_reply(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
@@ -361,7 +361,7 @@ const struct client_ops clients_ops = {
 
 /* --- orders --- */
 
-/* Clients that wait to be tried again, or to come back, go on with what they have. */
+/* Clients that wait to retry or to return stop waiting and go on with the connections they have. */
 static void forget_waiting(struct connector *k)
 {
 	struct wclient_list *const lists[] = { &k->retry, &k->returning };
@@ -410,7 +410,7 @@ void clients_abandon(struct connector *k)
 	for (uint32_t i = 0; i < k->target; i++) {
 		struct wclient *wc = &k->traffic->clients[i];
 
-		/* No more attempts: the present one is the last. */
+		/* The present attempt is the client's last. */
 		wc->attempts = UINT32_MAX;
 		if (wc->state == WCLIENT_WAITING) {
 			fail_table_count(&k->stats->failures, &timed_out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of a worker's clients as their connections are made, deliver messages, break and close. Owning thread: the
+/* Handles the events of the connections of a worker's clients: live, message, lost, closed. Owning thread: the
  * worker's.
  */
 #ifndef RAMPART_LOADGEN_CLIENTS_H
@@ -13,11 +13,11 @@
 /* The callbacks of the clients' connections; their argument is a struct rail. */
 extern const struct client_ops clients_ops;
 
-/* Closes the connections of the clients `from` and on, up to `to`. Clients that wait to connect are given up. */
+/* Closes the connections of clients `from` to `to` - 1, and gives up all clients that wait to connect. */
 void clients_close(struct connector *k, uint32_t from, uint32_t to);
 /* True when no connection of the step is left. */
 bool clients_are_gone(const struct worker_stats *st);
-/* Clients that still wait for a reply or a connection fail with a timeout. */
+/* Fails, with a timeout, the clients that still wait for a reply or a connection. */
 void clients_abandon(struct connector *k);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which client connects next. See connector.h. */
+/* See connector.h. */
 #include "loadgen/worker/connector.h"
 
 #include <sys/param.h>
@@ -11,7 +11,7 @@
 
 #define RETRY_NS (200 * NS_PER_MS)
 
-/* The counter that a client counts in while it is in a state; NULL: none. */
+/* The counter of the clients in a state; NULL: the state has none. */
 static counter *counter_of(struct worker_stats *st, enum wclient_state state)
 {
 	switch (state) {
@@ -39,7 +39,7 @@ void connector_set_state(struct connector *k, struct wclient *wc, enum wclient_s
 	wc->state = to;
 }
 
-/* The first rail on which a connection may come about. */
+/* The first rail that is not dark; rail 0 if all are. */
 static uint32_t first_rail(const struct connector *k)
 {
 	uint32_t i = 0;
@@ -49,8 +49,8 @@ static uint32_t first_rail(const struct connector *k)
 	return i < k->n_rails ? i : 0;
 }
 
-/* When the i-th connection of this worker should start; 0: as soon as one may. Of all that start, one in of_all / target is
- * this worker's. */
+/* When the i-th connection of this worker should start; 0: as soon as the pace allows. Of all connections that start,
+ * this worker makes one in of_all / target. */
 static uint64_t intended_start(const struct connector *k, uint64_t i)
 {
 	uint64_t rate = k->cfg->connect_rate;
@@ -85,8 +85,8 @@ void connector_reset_client(struct wclient *wc)
 	rma_reset(wc);
 }
 
-/* False if no connection object or queue pair is free: the end of the turn, which frees the closed ones, comes back
- * here, and so it does when queue pairs have rested. */
+/* False if no connection object or queue pair is free. connector_more tries again at the end of each turn, after closed
+ * connections have been freed or queue pairs have finished their quarantine. */
 static bool begin(struct connector *k, struct wclient *wc, uint64_t now_ns)
 {
 	struct client_conn *c = client_connect(k->rails[wc->rail].ctx, wc->intended_ns, wc);
@@ -105,12 +105,12 @@ static bool begin(struct connector *k, struct wclient *wc, uint64_t now_ns)
 	return true;
 }
 
-/* A parked client goes on. False: none does. */
+/* Lets a parked client go on. False: there is none that may. */
 static bool go_on_one(struct connector *k)
 {
 	struct wclient *wc = TAILQ_FIRST(&k->parked);
 
-	/* Clients that park again are put behind: the first one of a later stage ends the round. */
+	/* Clients that park again go to the end of the list, so the first one before a later stage ends the round. */
 	if (k->mode != CONNECT_GO_ON || !wc || client_parked_before(wc->conn) > k->upto)
 		return false;
 	connector_set_state(k, wc, WCLIENT_CONNECTING);
@@ -119,7 +119,7 @@ static bool go_on_one(struct connector *k)
 	return true;
 }
 
-/* The first client of a list begins, and leaves the list. */
+/* Begins to connect the first client of a list, and removes the client from the list. */
 static bool begin_first(struct connector *k, struct wclient_list *list, uint64_t now_ns)
 {
 	struct wclient *wc = TAILQ_FIRST(list);
@@ -166,7 +166,7 @@ static bool start_one(struct connector *k, uint64_t now_ns)
 	return true;
 }
 
-/* False at most ends of a turn, which is then known without reading the clock. */
+/* At the end of most turns there is nothing to begin; this check finds that without reading the clock. */
 static bool may_begin_any(const struct connector *k)
 {
 	return (k->mode == CONNECT_GO_ON && !TAILQ_EMPTY(&k->parked)) || !TAILQ_EMPTY(&k->retry) || !TAILQ_EMPTY(&k->returning) ||
@@ -177,7 +177,7 @@ void connector_more(struct connector *k)
 {
 	bool more;
 
-	/* Connections park, fail and go live from within, and come back here. */
+	/* Connections may park, fail or go live inside the loop below, and their handlers call this function again. */
 	if (k->beginning || !may_begin_any(k))
 		return;
 	k->beginning = true;
@@ -185,7 +185,7 @@ void connector_more(struct connector *k)
 	while (more && counter_get(&k->stats->connecting) < pace_window(&k->pace)) {
 		uint64_t now = clock_now_ns();
 
-		/* Clients that were told to wait come first: those that come and go could keep them out. */
+		/* Parked and retrying clients come first: those that come and go (--churn) could starve them. */
 		more = go_on_one(k) || retry_one(k, now) || begin_first(k, &k->returning, now) || start_one(k, now);
 	}
 	k->beginning = false;

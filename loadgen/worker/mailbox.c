@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Orders to a worker. See mailbox.h. */
+/* See mailbox.h. */
 #include "loadgen/worker/mailbox.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Window of connections being made. See pace.h. */
+/* See pace.h. */
 #include "loadgen/worker/pace.h"
 
 #include <errno.h>
@@ -48,8 +48,8 @@ static bool is_hung_up(const struct fail *f)
 	return waits && (f->kind == FAIL_CLOSED || f->code == ECONNRESET || f->code == EPIPE);
 }
 
-/* EAGAIN: all queue pairs of the client are in quarantine. ETIMEDOUT of the CM arrives as a status. REFUSE_BAD_SESSION: the
- * session expired before the connection request reached the server. */
+/* EAGAIN: all queue pairs of the client are in quarantine. The CM reports ETIMEDOUT as a status. REFUSE_BAD_SESSION:
+ * the session expired before the connection request reached the server. */
 bool pace_is_congestion(const struct fail *f)
 {
 	switch (f->kind) {

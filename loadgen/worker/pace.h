@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How many connections a worker makes at once: additive increase, multiplicative decrease (RFC 5681, 3.1, with
- * connections for segments), so that a storm of clients finds what the server takes instead of losing some.
+ * connections in place of segments), so that a storm of clients adapts to what the server can take.
  *
- * Below the first sign of congestion the window grows by one with every connection made, afterwards by one
- * with every windowful. A sign of congestion (a timeout, `busy`, a hang-up) halves it, once for all the
- * connections that were begun before the last decrease. No I/O; the caller says what time it is.
+ * Until the first sign of congestion the window grows by one with every connection made, afterwards by one with every
+ * windowful. A sign of congestion (a timeout, `busy`, a hang-up) halves the window, but only once for all connections
+ * that were begun before the last decrease. No I/O; the caller passes the time.
  */
 #ifndef RAMPART_LOADGEN_PACE_H
 #define RAMPART_LOADGEN_PACE_H
@@ -16,16 +16,16 @@
 
 struct pace {
 	double window, limit;
-	bool congested;			/* there was a sign of congestion */
+	bool congested;			/* there has been a sign of congestion */
 	uint64_t decreased_at_ns;
 	uint32_t decreases;
 };
 
-/* `limit`: the window never grows above it. */
+/* The window never grows above `limit`. */
 void pace_init(struct pace *p, uint32_t limit);
 uint32_t pace_window(const struct pace *p);
 void pace_on_success(struct pace *p);
-/* A connection begun at `begun_ns` met congestion. */
+/* Call when a connection that was begun at `begun_ns` met congestion. */
 void pace_on_congestion(struct pace *p, uint64_t begun_ns, uint64_t now_ns);
 
 /* True if another attempt may succeed: the failure is a sign of congestion, not a refusal. */

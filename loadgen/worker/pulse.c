@@ -18,7 +18,7 @@ void pulse_beat(struct pulse *p, const struct pulse_moment *m)
 	if (!pulse_is_on(p))
 		return;
 	p->late_ns = MAX(p->late_ns, late_ns);
-	/* What a thread does not see while it does not run is no stall of the other side. */
+	/* Without running, the thread cannot see replies: a hole of its own is not a stall of the server. */
 	if (m->ended != p->ended || m->in_flight == 0 || late_ns > PULSE_HOLE_NS)
 		p->progress_ns = m->now_ns;
 	p->stall_ns = MAX(p->stall_ns, m->now_ns - p->progress_ns);

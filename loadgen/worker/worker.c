@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker's thread: composes its parts, carries out orders, and publishes. See worker.h.
  *
- * The parts own what they touch: connector.c says who connects next, clients.c what becomes of connections, churn.c who
- * leaves, traffic.c (loadgen/traffic/) which operations begin and end. They do not call the worker when an order is
- * fulfilled: the end of each turn of the loop looks whether it is.
+ * Each part owns its data: connector.c decides which client connects next, clients.c handles the connections' events,
+ * churn.c decides which client leaves, and traffic.c (loadgen/traffic/) begins and ends operations. The parts do not
+ * report to the worker that an order is fulfilled: the worker checks that at the end of each turn of the loop.
  */
 #include "loadgen/worker/worker.h"
 
@@ -33,7 +33,7 @@
 #define PUBLISH_S 0.01
 #define BEAT_NS (100 * NS_PER_MS)
 #define START_CHUNK 256u	/* clients that start sending in one turn of the loop */
-#define CLOSE_CHUNK 64u		/* clients that are closed in one turn */
+#define CLOSE_CHUNK 64u		/* clients closed in one turn of the loop */
 
 struct worker {
 	struct worker_config cfg;
@@ -51,20 +51,20 @@ struct worker {
 	struct mailbox mailbox;
 	uint64_t given;			/* main thread: number of the last order */
 	ev_async wake;
-	struct order current;		/* ORDER_NONE: all are fulfilled */
+	struct order current;		/* the order being carried out; ORDER_NONE: all are fulfilled */
 	uint32_t of_all;		/* clients of all workers in this step */
 	uint32_t cursor;		/* the client that starts sending, or is closed, next */
-	ev_timer chunk;			/* until the next portion of them */
+	ev_timer chunk;			/* fires when the next portion of clients is to start or close */
 
-	struct pulse pulse;		/* from measuring on, until no operation is in flight */
+	struct pulse pulse;		/* on from the start of measuring until no operation is in flight */
 	ev_timer beat;
 
 	ev_timer publish_timer;
 	ev_prepare turn_end;
 	bool publish_due;
 
-	char devices[RAILS_MAX * 64];	/* their names */
-	_Atomic int failure;		/* 0, or -errno: all of them failed */
+	char devices[RAILS_MAX * 64];	/* names of the devices */
+	_Atomic int failure;		/* -errno: all devices failed; else 0 */
 };
 
 /* --- publishing --- */
@@ -118,7 +118,7 @@ static void on_publish(struct ev_loop *loop, ev_timer *t, int revents)
 
 	(void)loop;
 	(void)revents;
-	w->publish_due = true;	/* at the turn's end */
+	w->publish_due = true;	/* on_turn_end publishes */
 }
 
 /* --- the pulse --- */
@@ -165,7 +165,7 @@ static void stop_pulse(struct worker *w)
 
 /* --- orders --- */
 
-/* Orders to start or to close clients are carried out in portions, between which the loop turns. */
+/* Starts or closes the next portion of clients. The loop turns between portions, so that it stays responsive. */
 static void next_portion(struct worker *w)
 {
 	bool starts = w->current.what != ORDER_DISCONNECT;
@@ -284,8 +284,8 @@ static bool is_fulfilled(const struct worker *w)
 	return false;
 }
 
-/* Between connecting and traffic, what the first client that is connected got. One that has just lost its connection, and
- * whose loss was not handled yet, says nothing. */
+/* Publishes the settings that the first live client's connection actually has. Called between connecting and traffic. A
+ * client whose lost connection has not been handled yet is skipped. */
 static void look_at_connection(struct worker *w)
 {
 	const struct wclient *wc = w->traffic.clients, *end = wc + w->connector.target;
@@ -323,7 +323,7 @@ static void tell_iterations(struct worker *w)
 	w->cfg.on_progress(w->cfg.arg);
 }
 
-/* Counters are published a little later than they change, once for many turns: publishing takes a system call. */
+/* Publishes counters with a delay, once for many turns, because publishing takes a system call. */
 static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 {
 	struct worker *w = p->data;
@@ -347,7 +347,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 static void start_watchers(struct worker *w)
 {
 	ev_async_init(&w->wake, on_wake);
-	ev_set_priority(&w->wake, EV_MAXPRI);	/* completions may take long, and an order says what they count for */
+	ev_set_priority(&w->wake, EV_MAXPRI);	/* before completions, which may take long and count as ordered */
 	w->wake.data = w;
 	ev_async_start(w->loop, &w->wake);
 	ev_timer_init(&w->chunk, on_chunk, 0., 0.);
@@ -357,13 +357,13 @@ static void start_watchers(struct worker *w)
 	ev_timer_init(&w->publish_timer, on_publish, 0., 0.);
 	w->publish_timer.data = w;
 	ev_prepare_init(&w->turn_end, on_turn_end);
-	/* After the connections' own turn end, which frees those that closed. */
+	/* Runs after the connections' own handler of the turn's end, which frees closed connections. */
 	ev_set_priority(&w->turn_end, EV_MINPRI);
 	w->turn_end.data = w;
 	ev_prepare_start(w->loop, &w->turn_end);
 }
 
-/* No request may be larger than the device's largest. */
+/* -EMSGSIZE if a request would be larger than a device allows. */
 static int check_requests(const struct worker *w, char *err, size_t err_size)
 {
 	const struct loadgen_config *c = w->cfg.cfg;
@@ -421,7 +421,7 @@ static int make_rails(struct worker *w, char *err, size_t err_size)
 	return 0;
 }
 
-/* What the parts know of each other. */
+/* Gives the parts the pointers and figures they need of each other. */
 static void compose(struct worker *w)
 {
 	const struct loadgen_config *c = w->cfg.cfg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker: one thread, one loop, its share of the clients.
  *
- * The main thread gives orders through a mailbox and reads what the worker publishes (worker_stats.h). The orders of a
- * step are given in the sequence of enum worker_order; the worker calls on_progress when one is fulfilled.
+ * The main thread gives orders through a mailbox and reads the counters the worker publishes (worker_stats.h). The
+ * orders of a step are given in the sequence of enum worker_order; the worker calls on_progress when one is fulfilled.
  */
 #ifndef RAMPART_LOADGEN_WORKER_H
 #define RAMPART_LOADGEN_WORKER_H
@@ -18,46 +18,46 @@
 struct trace;
 struct worker;
 
-/* Where a rail leads. */
+/* The server's address on a rail, and the device that reaches it. */
 struct worker_rail {
 	struct addr server;
 	const char *verify_name;
-	const char *device;		/* NULL: whichever reaches the server */
+	const char *device;		/* NULL: any device that reaches the server */
 };
 
 struct worker_config {
 	const struct loadgen_config *cfg;
-	struct client_config client;	/* max_conns: this worker's share of the largest step; the rest is by rail */
+	struct client_config client;	/* max_conns: the worker's share of the largest step;  server, device:  rails */
 	struct worker_rail rails[RAILS_MAX];
 	uint32_t n_rails;
 	uint32_t index, n_workers;
-	/* Called on the worker's thread when an order is fulfilled, its measured time has ended, or it broke down. */
+	/* Called on the worker's thread when an order is fulfilled, measuring has ended, or all devices failed. */
 	void (*on_progress)(void *arg);
 	void *arg;
 };
 
-/* Makes the worker's resources in the calling thread. 0 or -errno with a line in `err`. */
+/* Makes the worker and its resources in the calling thread. 0 or -errno with a line in `err`. */
 int worker_new(const struct worker_config *cfg, struct worker **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-/* 0 or -errno with a line in `err`. */
+/* Starts the worker's thread. 0 or -errno with a line in `err`. */
 int worker_start(struct worker *w, char *err, size_t err_size) __attribute__((warn_unused_result));
-/* After ORDER_QUIT was fulfilled or the worker was never started. NULL-safe. */
+/* Joins the thread and frees the worker, after ORDER_QUIT or if the worker was never started. NULL-safe. */
 void worker_free(struct worker *w);
 
-/* Main thread: gives an order; `task` may be NULL for those that need none. The previous one need not be fulfilled. Waits
- * while the mailbox is full. A worker that is broken, or has quit, carries out no more orders. */
+/* Main thread: gives an order; `task` may be NULL for orders without parameters. The previous order need not be
+ * fulfilled. Waits while the mailbox is full. A worker that is broken or has quit ignores orders. */
 void worker_give(struct worker *w, enum worker_order order, const struct worker_task *task);
 /* Main thread: true when the last order given is fulfilled. */
 bool worker_is_done(const struct worker *w);
-/* -errno if every device of the worker failed: it is broken, its thread has ended, and its clients are lost. Else 0. The
- * devices' names in `devices`, unless NULL. Any thread. */
+/* -errno if every device of the worker failed: the worker is broken, its thread has ended, and its clients are lost.
+ * Else 0. Sets `devices`, unless NULL, to the devices' names. Any thread. */
 int worker_failure(const struct worker *w, const char **devices);
 
 const struct worker_stats *worker_stats(const struct worker *w);
-/* How many clients it was made for (struct worker_config); no order may give it more. */
+/* The most clients an order may give to the worker (max_conns in struct worker_config). */
 uint32_t worker_clients_max(const struct worker *w);
 const struct dev *worker_dev(const struct worker *w, uint32_t rail);
-/* Main thread, when the worker has stopped: the raw times of the step; NULL without --trace. */
+/* Main thread, while the worker is not measuring: the raw times of the step; NULL without --trace. */
 const struct trace *worker_trace(const struct worker *w);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `atomic`: atomic additions to a counter in the client's region; the values it had are always checked. */
+/* `atomic`: atomic additions to a counter in the client's region; the old values returned are always checked. */
 #include "loadgen/transfer/rma.h"
 #include "loadgen/workloads/workloads.h"
 
-/* The values that come back are checked, so no two clients share landing memory. */
+/* Clients do not share landing memory, because the returned values are checked. */
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
 	rma_needs(c, out);

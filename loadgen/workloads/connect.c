@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `connect`: no message at all, not even a first one. Shows the cost of a connection. */
+/* `connect`: clients connect and send nothing, not even a first message. Shows the cost of a connection. */
 #include "common/wire/frame.h"
 #include "loadgen/traffic/message.h"
 #include "loadgen/workloads/workloads.h"

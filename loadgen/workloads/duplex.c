@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `duplex`: chunks stream both ways at once, striped over the rails: to the client's region with WRITEs of the client, and
- * from it with WRITEs of the server, each of which the client asks for. So each end posts its own direction, and where no
- * hardware carries requests out, two threads do. Each direction has its own operations in flight, and its own figures. Over a
- * socket the chunks are messages of both ends.
+/* `duplex`: chunks stream both ways at once, striped over the rails: to the client's region by WRITEs of the client,
+ * and from the region by WRITEs of the server, each of which the client requests. Each end thus posts its own
+ * direction, so that on software devices two threads share the work. Each direction has its own operations in flight
+ * and its own figures. Over a socket, both ends send the chunks as messages.
  */
 #include "loadgen/transfer/lanes.h"
 #include "loadgen/workloads/workloads.h"
 
-/* First messages, and those that ask for a WRITE. */
+/* Size of first messages, and of messages that ask for a WRITE. */
 #define MESSAGE_BYTES 64
-/* Over a socket: messages that carry the chunks, and how many of both streams are in flight. */
+/* Over a socket: size of the messages that carry chunks, and how many of both streams may be in flight. */
 #define SOCKET_MESSAGE_BYTES (64u << 10)
 #define SOCKET_CREDITS 16
 
 enum { TO_SERVER, FROM_SERVER };
 
-/* With --verify, the client reads back what it wrote, and writes what it has the server push. */
+/* With --verify, the client reads back the data it wrote, and writes the data that it then asks the server to push. */
 static void plan(const struct loadgen_config *c, unsigned stream, struct lane_plan *out)
 {
 	enum lane_move last = stream == FROM_SERVER ? LANE_PUSH : LANE_READ;

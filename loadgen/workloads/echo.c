@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `echo`: requests and replies. A client sends the next message when the reply to one arrives. */
+/* `echo`: requests and replies. Each reply that arrives lets the client send its next message. */
 #include "client/client.h"
 #include "common/rdma/ep.h"
 #include "common/wire/frame.h"

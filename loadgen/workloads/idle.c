@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `idle`: nothing after the first reply. Shows the cost of a client that is held. */
+/* `idle`: clients send nothing after the first message. Shows the cost of holding a client. */
 #include "common/wire/frame.h"
 #include "loadgen/traffic/message.h"
 #include "loadgen/workloads/workloads.h"

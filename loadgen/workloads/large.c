@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `large`: one-way transfers of large buffers in chunks (--chunk), by RDMA WRITE, with immediate data or without, SEND or
- * READ (--operation), striped over the rails.
+/* `large`: one-way transfers of large buffers in chunks (--chunk), striped over the rails, by RDMA WRITE with or
+ * without immediate data, SEND, or READ (--operation).
  *
  * A transfer ends when the data has arrived, not when it is posted. A one-way message follows the last WRITE on a
- * connection; requests of a connection are carried out in order, so its credit comes back after the data has arrived. The
- * last SEND asks for its credit itself, and so does the last WRITE if it has immediate data. A READ is complete when its
- * completion arrives.
+ * connection; requests of a connection are carried out in order, so its credit comes back after the data has arrived.
+ * The last SEND asks for its credit itself, and so does the last WRITE if it has immediate data. A READ is complete
+ * when its completion arrives.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,10 +17,10 @@
 
 #define BYTES_MIN (64u << 10)
 #define BYTES_MAX (UINT64_C(2) << 30)
-/* Chunks of a connection in flight, of all its transfers. */
+/* Maximum numbers of chunks and of SENDs in flight on a connection, over all its transfers. */
 #define CHUNKS_MAX 32
 #define SENDS_MAX 16
-#define SEND_CHUNK (64u << 10)	/* by default */
+#define SEND_CHUNK (64u << 10)	/* default of --chunk for SENDs */
 
 /* With --verify, each transfer is read back. */
 static void plan(const struct loadgen_config *c, unsigned stream, struct lane_plan *out)
@@ -47,7 +47,7 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 		return;
 	}
 	lanes_needs(c, out);
-	/* Operations for which the region has no room share places. */
+	/* If the region is too small for all operations in flight, some share places. */
 	out->region_bytes = MIN(out->region_bytes, FRAME_REGION_BYTES_MAX);
 	out->rma_depth = CHUNKS_MAX;
 	out->write_imm = c->operation == OPERATION_WRITE_IMM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `pingpong`: bare bytes, without a header, bounced to and fro: the latency of a message. */
+/* `pingpong`: messages of bare bytes, without a header, bounce back and forth. Shows the latency of a message. */
 #include "client/client.h"
 #include "common/rdma/ep.h"
 #include "common/wire/frame.h"

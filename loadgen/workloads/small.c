@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `small`: one-way messages, many in flight. The server returns the credits of all that it handled when the client asks
- * for them: twice in a window of messages, and with the last one that may be sent for the moment. Messages that are due
- * at the same moment may share SENDs (--coalesce).
+/* `small`: one-way messages, many in flight. The client asks for its credits twice per window of messages, and with the
+ * last message it may send for now; the server then returns the credits of all messages it has handled. Messages due at
+ * the same moment may share SENDs (--coalesce).
  */
 #include <sys/param.h>
 
@@ -12,7 +12,7 @@
 #include "loadgen/traffic/message.h"
 #include "loadgen/workloads/workloads.h"
 
-/* Sends the first of `n` messages, as many as fit one SEND. Returns how many; 0 if the connection failed. */
+/* Sends the first of `n` messages, as many as may share one SEND. Returns their number; 0 if the connection failed. */
 static uint32_t send_some(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	const struct loadgen_config *c = t->cfg;
@@ -49,7 +49,7 @@ static void start(struct traffic *t, struct wclient *wc, unsigned stream, uint32
 		k = send_some(t, wc, stream, n);
 }
 
-/* The sequence of the last message says how many messages the SENDs carried. */
+/* The sequence number of the last message tells how many messages the `credits` SENDs carried. */
 static void on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
 {
 	const struct stream *s = &wc->streams[0];
@@ -66,8 +66,8 @@ static void on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint
 	traffic_end(t, wc, 0, (uint32_t)n);
 }
 
-/* In the closed loop the messages that replace others take no more SENDs than those did, so that there are never more in
- * flight than at the beginning. In the open loop each message may need a SEND of its own. */
+/* In the closed loop new messages need no more SENDs than the messages they replace, so that the SENDs in flight never
+ * exceed those at the start. In the open loop each message may need a SEND of its own. */
 static void needs(const struct loadgen_config *c, struct workload_needs *out)
 {
 	uint64_t joined = MIN(c->coalesce, c->inflight);

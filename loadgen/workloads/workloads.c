@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of workloads, and what each takes of the options. See workloads.h. */
+/* The table of workloads, and the options' defaults and checks that depend on the workload. See workloads.h. */
 #include "loadgen/workloads/workloads.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "common/wire/frame.h"
 
-/* In the open loop a client has room for bursts. */
+/* Smallest default of --inflight in the open loop, where a client needs room for bursts. */
 #define OPEN_LOOP_INFLIGHT 16u
 
 #define X(name) &workload_##name,
@@ -17,7 +17,7 @@ static const struct workload *const workloads[] = { LOADGEN_WORKLOADS(X) };
 
 #define WORKLOADS_N (sizeof(workloads) / sizeof(workloads[0]))
 
-/* Options that only another workload takes. */
+/* Refuses options that belong to another workload. */
 static int check_options_of_others(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
 	for (size_t i = 0; i < WORKLOADS_N; i++)
@@ -32,7 +32,7 @@ static int check_options_of_others(const struct loadgen_config *c, int argc, cha
 	return 0;
 }
 
-/* What contradicts the workload's traits; NULL: nothing. */
+/* Text about an option that contradicts the workload's traits; NULL: none does. */
 static const char *contradiction(const struct loadgen_config *c)
 {
 	const struct workload *wl = c->wl;
@@ -50,7 +50,7 @@ static const char *contradiction(const struct loadgen_config *c)
 	return NULL;
 }
 
-/* The first step's figures, with each of the sizes. */
+/* Checks the first step's parameters with each message size. */
 static int check_steps(const struct loadgen_config *c, char *err, size_t err_size)
 {
 	struct step_figures f = { .clients = c->steps.v[0], .repetition = 1, .rate = c->rates.n ? c->rates.v[0] : 0 };
@@ -65,7 +65,7 @@ static int check_steps(const struct loadgen_config *c, char *err, size_t err_siz
 
 static const char two_sided[] = "echo, pingpong, small, large with --operation send, duplex, connect, idle";
 
-/* What the operations in flight need must fit a SEND and a region. */
+/* Checks that a SEND and a region can hold what the operations in flight need. */
 static int check_needs(const struct loadgen_config *c, char *err, size_t err_size)
 {
 	struct workload_needs needs = { 0 };

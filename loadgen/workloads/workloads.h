@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The workloads, and what a run's configuration takes from the one that was chosen.
+/* The workloads, and the parts of a run's configuration that depend on the chosen one.
  *
  * To add a workload, write its file here and add its name to LOADGEN_WORKLOADS (loadgen/config/config.h).
  */
@@ -15,8 +15,8 @@
 LOADGEN_WORKLOADS(X)
 #undef X
 
-/* After loadgen_config_check: sets the workload, fills in its defaults, and checks the options that depend on it. 0, or
- * -EINVAL with a line in `err`. */
+/* Sets the workload, fills in its defaults, and checks the options that depend on it. Call after loadgen_config_check.
+ * 0, or -EINVAL with a line in `err`. */
 int workloads_apply(struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
