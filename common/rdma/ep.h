@@ -232,7 +232,7 @@ struct ep_buf_link {
 		struct {	/* over a socket */
 			const void *behind;	/* bytes that follow those of the buffer */
 			uint32_t behind_bytes;
-			uint32_t call;	/* number of the last call that sent of it without a copy */
+			uint32_t call;	/* number of the last zero-copy call for this buffer */
 		};
 	};
 };
