@@ -29,8 +29,8 @@ struct tls;
 
 /* Callbacks of the connections' owner. Each of them may close the connection. */
 struct sock_user {
-	/* A record has arrived: r->bytes in the endpoint's buffer `buf`, which the owner must ep_buf_put or
-	 * sock_send. */
+	/* A record has arrived: r->bytes in the endpoint's buffer `buf`, which the owner must free (ep_buf_put) or
+	 * send. */
 	void (*on_record)(struct sock *s, uint32_t buf, const struct record *r);
 	/* The peer wants to leave: this end must close. */
 	void (*on_bye)(struct sock *s);
