@@ -19,8 +19,8 @@ struct hist;
  * divided by `unit_ns`: 1000 makes them microseconds. Returns 0 or -EIO. */
 int hist_write_hgrm(const struct hist *h, double unit_ns, FILE *out) __attribute__((warn_unused_result));
 
-/* Writes the header of an interval log, version 1.3. `start_unix_s` is the wall clock at the start of the log. Returns
- * 0 or -EIO. */
+/* Writes the header of an interval log, version 1.3. `start_unix_s` is the wall clock at its start. Returns 0 or
+ * -EIO. */
 int hist_write_hlog_header(double start_unix_s, FILE *out) __attribute__((warn_unused_result));
 
 /* Writes the line of one interval: the tag (NULL for none; a comma or white space in it becomes an underscore), its

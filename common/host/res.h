@@ -39,8 +39,7 @@ int res_machine_cpu(struct res_machine_cpu *out) __attribute__((warn_unused_resu
  * Includes queues that a driver shares with a process. Returns 0 or -errno; -EIO if a field is missing. */
 int res_machine_kernel_bytes(uint64_t *out) __attribute__((warn_unused_result));
 
-/* Bytes of memory still available to programs: MemAvailable of /proc/meminfo. Returns 0 or -errno; -EIO if it is
- * missing. */
+/* Bytes of memory still available to programs: MemAvailable of /proc/meminfo. Returns 0 or -errno; -EIO if missing. */
 int res_machine_available_bytes(uint64_t *out) __attribute__((warn_unused_result));
 
 /* Bytes that this process has allocated and not freed, including malloc's overhead; resident memory also includes what

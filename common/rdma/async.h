@@ -60,8 +60,7 @@ struct async {
  * device's descriptor cannot be made non-blocking, an error is logged and events stay unread. Thread: the loop's, or
  * the one that sets it up. */
 void async_start(struct async *a, struct ev_loop *loop, const struct ep *ep, async_on_event_fn *on_event, void *arg);
-/* Call before the endpoint is freed. May be called twice, or on a zeroed struct. Thread: the loop's, or any later
- * one. */
+/* Call before the endpoint is freed. May be called twice, or on a zeroed struct. Thread: the loop's, or later any. */
 void async_stop(struct async *a);
 
 /* Number of events of this type that the process has received since its start. Any thread. */

@@ -176,8 +176,8 @@ struct cm_qp_param {
 	bool verify;		/* read the PSNs back with ibv_query_qp: -EBADMSG if they differ */
 };
 
-/* A connection's path as the CM determined it: destination and MTU of its packets. Query it once, because each query is
- * a system call. */
+/* A connection's path as the CM determined it: destination and MTU of its packets. Query it once: it is a system
+ * call. */
 struct cm_path {
 	struct ibv_qp_attr rtr;
 	int mask;

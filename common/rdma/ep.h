@@ -139,8 +139,8 @@ int ep_fd(const struct ep *ep);
 struct ibv_comp_channel *ep_channel(const struct ep *ep);
 
 /* Event mode: takes the pending events, arms their queues again if more completions are awaited there, and marks all
- * queues that may hold completions to be polled. Errors, which break the endpoint: from ibv_get_cq_event or
- * ibv_req_notify_cq. */
+ * queues that may hold completions to be polled. Errors from ibv_get_cq_event or ibv_req_notify_cq break the
+ * endpoint. */
 int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
 
 /* Call before posting `n` send requests on `qp` whose completions somebody waits for (`awaited` in struct wr), so that

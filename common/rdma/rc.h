@@ -137,11 +137,10 @@ uint32_t rc_room(const struct rc *rc);
 int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 	__attribute__((warn_unused_result));
 
-/* Moves the QP to ERR, posts the beacon and frees the buffers of waiting messages; later calls do nothing.
- * rc_is_drained becomes true when all completions of the send side were polled and, if the device reports it
- * (tells_last_wqe in struct dev), the QP has returned what it took from the shared receive queue. If the QP cannot be
- * moved, or takes no beacon as it was never connected, it counts as drained at once. The caller sets a deadline and
- * then calls rc_abandon. */
+/* Moves the QP to ERR, posts the beacon and frees the buffers of waiting messages, once. rc_is_drained becomes true
+ * when all completions of the send side were polled and, if the device reports it (tells_last_wqe in struct dev), the
+ * QP has returned what it took from the shared receive queue. A QP that cannot be moved, or takes no beacon because it
+ * was never connected, counts as drained at once. The caller sets a deadline and then calls rc_abandon. */
 void rc_drain(struct rc *rc);
 /* Call on ASYNC_QP_LAST_WQE of this connection's QP, at any time. rc_is_drained may be true afterwards. */
 void rc_on_last_wqe(struct rc *rc);

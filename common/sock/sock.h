@@ -79,8 +79,7 @@ struct sock {
 
 /* Sets everything to "closed". */
 void sock_init(struct sock *s, struct sock_ctx *ctx);
-/* Takes over the connected non-blocking socket, and ends it if the peer's host is silent for 3 * `probe_ns` (0:
- * never). */
+/* Takes over the connected non-blocking socket; ends it if the peer's host is silent for 3 * `probe_ns` (0: never). */
 void sock_open_plain(struct sock *s, int fd, uint64_t probe_ns);
 /* The same for a TLS connection after its handshake; records may already have arrived. */
 void sock_open_tls(struct sock *s, struct tls *tls, uint64_t probe_ns);
@@ -88,8 +87,7 @@ bool sock_is_open(const struct sock *s);
 /* Frees all buffers, and closes. May be called twice, and from all callbacks. */
 void sock_close(struct sock *s);
 
-/* Sends a record with the first r->bytes of `buf`, and takes `buf` over. on_end reports a failure, even before
- * return. */
+/* Sends a record with the first r->bytes of `buf`, and takes `buf` over. on_end reports a failure, perhaps at once. */
 void sock_send(struct sock *s, uint32_t buf, const struct record *r);
 /* The same for a record of `bytes` of `buf` followed by `behind_bytes` at `behind`, which must not change until the
  * socket is closed. */

@@ -28,8 +28,7 @@ static inline bool zerocopy_has_room(const struct zerocopy *z)
 	return z->next - z->base < ZEROCOPY_CALLS_MAX;
 }
 
-/* True if some calls are not reported as done, so that the error queue must be read: until then its contents wake the
- * loop. */
+/* True if calls are not reported as done, and the error queue must be read: its contents wake the loop until then. */
 static inline bool zerocopy_is_under_way(const struct zerocopy *z)
 {
 	return z->next != z->base;

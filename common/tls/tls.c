@@ -285,8 +285,7 @@ enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 	return ret == 1 ? TLS_DONE : status_of(t, ret);
 }
 
-/* The update goes out before the next write. It fails while OpenSSL has unfinished writes; then the next write
- * retries. */
+/* The update goes out before the next write. It fails while OpenSSL has unfinished writes; the next write retries. */
 static void update_key(struct tls *t)
 {
 	if (SSL_key_update(t->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)

@@ -39,8 +39,7 @@ static int on_new_session(SSL *ssl, SSL_SESSION *session)
 	return 0;
 }
 
-/* SSL_CTX_set_msg_callback(3): called with the header of each record received, and with its true type once
- * decrypted. */
+/* SSL_CTX_set_msg_callback(3): called with the header of each record received, and after decryption its true type. */
 static void on_record(int is_sent, int version, int content_type, const void *data, size_t n, SSL *ssl, void *arg)
 {
 	const uint8_t *bytes = data;

@@ -38,8 +38,7 @@ uint64_t fail_table_total(const struct fail_table *t);
 /* Number of failures in the rows for which `counts` returns true. */
 uint64_t fail_table_sum(const struct fail_table *t, bool (*counts)(const struct fail *f));
 
-/* [{stage, code, count, meaning}], largest count first; failures without a row: "any", "other". NULL when out of
- * memory. */
+/* [{stage, code, count, meaning}], largest count first; without a row: "any", "other". NULL when out of memory. */
 json_t *fail_table_json(const struct fail_table *t);
 
 #endif

@@ -120,10 +120,9 @@ static HOT_INLINE int msg_decode(const uint8_t *p, uint32_t received, struct msg
 	return ret || out->length == received ? ret : -EPROTO;
 }
 
-/* Decodes the header of the message at `offset` in a SEND of `received` bytes. `offset` is 0 or the end of the previous
- * message, and below `received` except in an empty SEND. Returns 0, or -EPROTO if the message is invalid as above,
- * longer than the rest, or not allowed here: of several messages each must be DATA, and only the last may have
- * MSG_FLAG_ACK. */
+/* Decodes the header of the message at `offset` in a SEND of `received` bytes: 0 or the end of the previous message,
+ * and below `received` except in an empty SEND. Returns 0, or -EPROTO if the message is invalid as above, longer than
+ * the rest, or not allowed here: of several messages each must be DATA, and only the last may have MSG_FLAG_ACK. */
 __attribute__((warn_unused_result))
 static HOT_INLINE int msg_decode_at(const uint8_t *p, uint32_t received, uint32_t offset, struct msg_header *out)
 {
