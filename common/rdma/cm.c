@@ -96,7 +96,7 @@ int cm_next_event(struct cm_channel *c, struct cm_event *out)
 	out->context = e->listen_id ? e->listen_id->context : e->id->context;
 	out->status = e->status;
 	out->qpn = e->param.conn.qp_num;
-	/* The kernel swaps the two numbers, so that each side is told its own limit (cm_format_req_event). */
+	/* The kernel swaps the two numbers, so that each side sees its own limit (cm_format_req_event). */
 	out->reads = e->event == RDMA_CM_EVENT_CONNECT_REQUEST ? e->param.conn.responder_resources :
 		     e->param.conn.initiator_depth;
 	out->private_bytes = 0;

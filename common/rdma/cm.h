@@ -214,7 +214,7 @@ struct cm_qp_values {
 	uint8_t gid_index;
 };
 
-/* What a code of the receiver-not-ready timer means (IBTA 9.7.5.2.8, table 45). Only the low 5 bits count. */
+/* The time that a receiver-not-ready timer code stands for (IBTA 9.7.5.2.8, table 45). Only the low 5 bits count. */
 uint64_t cm_rnr_timer_ns(uint8_t code);
 
 /* Makes a system call. Errors: from ibv_query_qp. */

@@ -87,8 +87,8 @@ void pump_stop_watchers(struct pump *p);
 /* Makes pump_run(p) run `other` too, which was started on the same loop. Call right after both were started. */
 void pump_join(struct pump *p, struct pump *other);
 
-/* For work that may wait, such as the work of strangers. After pump_rest_is_due, the end of each turn calls
- * on_rest(arg) while it returns true and the turn's time budget lasts. Completions are handled before each piece. */
+/* Sets the callback for work that may wait, such as work for strangers. After pump_rest_is_due, the end of each turn
+ * calls on_rest(arg) while it returns true and the time budget lasts. Completions are handled before each piece. */
 void pump_set_rest(struct pump *p, bool (*on_rest)(void *arg));
 /* Announces such work; on_rest is then called until it returns false. */
 void pump_rest_is_due(struct pump *p);

@@ -146,7 +146,8 @@ uint32_t msg_sum(uint32_t seed, const uint8_t *p, uint32_t bytes);
 /* Writes the checksum into the last MSG_SUM_BYTES of the `bytes` before the tag; header and payload must be complete.
  * `bytes` must be at least MSG_HEADER_BYTES + MSG_SUM_BYTES, which is not checked here. */
 void msg_seal(uint32_t seed, uint8_t *p, uint32_t bytes);
-/* For a message with MSG_FLAG_SUM that msg_decode accepted; `bytes` are those before the tag. */
+/* True if the checksum is right. The message has MSG_FLAG_SUM and passed msg_decode; `bytes` are those before the
+ * tag. */
 bool msg_is_intact(uint32_t seed, const uint8_t *p, uint32_t bytes);
 
 #endif
