@@ -34,7 +34,7 @@ static void addr_set6(struct addr *out, const void *in6, uint16_t port)
 	out->len = sizeof(*sin6);
 }
 
-/* "fe80::1%2" in two parts: the address in `host`, the index of its interface in *scope. False if there is no such index. */
+/* Splits "fe80::1%2" into the address (`host`) and its interface's index (*scope). False if there is no valid index. */
 static bool split_scope(const char *text, char host[INET6_ADDRSTRLEN], uint32_t *scope)
 {
 	size_t n = strcspn(text, "%");
@@ -179,7 +179,8 @@ uint64_t addr_network(const struct addr *a)
 	addr_to_bytes(a, b);
 	prefix = get64(b);
 	rest = get64(b + 8);
-	/* fe80::/10 (RFC 4291, 2.5.6). The first 16 bits stay, so that no such address counts as a network elsewhere. */
+	/* fe80::/10 (RFC 4291, 2.5.6). The first 16 bits stay, so that no such address equals another network's
+	 * prefix. */
 	if (prefix >> 54 == 0x3fa)
 		return (prefix & ~(UINT64_MAX >> 16)) | (rest & UINT64_MAX >> 16);
 	if (memcmp(b, v4_mapped_prefix, sizeof(v4_mapped_prefix)) == 0)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* An AF_INET or AF_INET6 socket address; `len` is what bind and connect want. All zero means no address. */
+/* An AF_INET or AF_INET6 socket address; `len` is its length for bind and connect. All zero means no address. */
 struct addr {
 	struct sockaddr_storage ss;
 	socklen_t len;
@@ -16,18 +16,18 @@ struct addr {
 
 #define ADDR_TEXT_MAX 64	/* room for any address as text, with its port and the final zero */
 
-/* Reads a numeric IPv4 or IPv6 address, a link-local one with the index of its interface ("fe80::1%2"); names are not
- * resolved. Returns 0, or -EINVAL and leaves *out alone. */
+/* Reads a numeric IPv4 or IPv6 address; a link-local one needs the index of its interface ("fe80::1%2"). Does not
+ * resolve names. Returns 0, or -EINVAL with *out unchanged. */
 int addr_parse(const char *text, uint16_t port, struct addr *out) __attribute__((warn_unused_result));
 
-/* Copies an AF_INET or AF_INET6 socket address. Returns 0, or -EAFNOSUPPORT and leaves *out alone. */
+/* Copies an AF_INET or AF_INET6 socket address. Returns 0, or -EAFNOSUPPORT with *out unchanged. */
 int addr_from_sockaddr(const struct sockaddr *sa, struct addr *out) __attribute__((warn_unused_result));
 
-/* Reads the local address and port of a socket (getsockname). Returns 0; or -EAFNOSUPPORT or another -errno, and
- * leaves *out alone. */
+/* Reads the local address and port of a socket (getsockname). Returns 0, or -EAFNOSUPPORT or -errno with *out
+ * unchanged. */
 int addr_of_socket(int fd, struct addr *out) __attribute__((warn_unused_result));
 
-/* An address from and to 16 bytes in network order. IPv4 is IPv4-mapped (RFC 4291, 2.5.5.2), as in the GIDs of RoCE. */
+/* Convert from and to 16 bytes in network order. IPv4 is IPv4-mapped (RFC 4291, 2.5.5.2), as in the GIDs of RoCE. */
 void addr_from_bytes(const uint8_t bytes[16], uint16_t port, struct addr *out);
 void addr_to_bytes(const struct addr *a, uint8_t out[16]);
 
@@ -35,21 +35,21 @@ void addr_to_bytes(const struct addr *a, uint8_t out[16]);
 uint16_t addr_port(const struct addr *a);
 void addr_set_port(struct addr *a, uint16_t port);
 
-/* The interface (its index) that a link-local IPv6 address is of; 0: none, and for all other addresses. */
+/* Interface index of a link-local IPv6 address; 0: none, and for all other addresses. */
 uint32_t addr_scope(const struct addr *a);
-/* Sets it, of a link-local IPv6 address; others stay as they are. */
+/* Sets the interface index of a link-local IPv6 address; leaves other addresses unchanged. */
 void addr_set_scope(struct addr *a, uint32_t scope);
 
-/* True if both are one host; ports do not count, and an IPv4-mapped address is the IPv4 address. */
+/* True if both are the same host; ports do not count, and an IPv4-mapped address equals the IPv4 address. */
 bool addr_same_host(const struct addr *a, const struct addr *b);
-/* What counts as one peer, whatever its port, as a number that is never 0: an IPv4 address; of an IPv6 address the first
- * 64 bits, all of which one host can take addresses from. Link-local addresses share these, so each is a peer of its own. */
+/* A number, never 0, that is equal for addresses that count as one peer, on any port: an IPv4 address, or the first 64
+ * bits of an IPv6 address, as one host can use all addresses below them. Each link-local address is a peer of its
+ * own. */
 uint64_t addr_network(const struct addr *a);
 /* True for 0.0.0.0 and ::. */
 bool addr_is_any(const struct addr *a);
 
-/* Writes the address to `text`, which is returned: "10.0.0.1" or "2001:db8::1"; of a link-local one with its interface
- * "fe80::1%2". */
+/* Writes the address to `text`, which is returned: "10.0.0.1", "2001:db8::1", or if link-local "fe80::1%2". */
 const char *addr_host_text(const struct addr *a, char text[ADDR_TEXT_MAX]);
 /* The same with the port: "10.0.0.1:7471" or "[2001:db8::1]:7471". */
 const char *addr_text(const struct addr *a, char text[ADDR_TEXT_MAX]);

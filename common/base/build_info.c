@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this program was built from and with. BUILD_* come from the Makefile. */
+/* The sources and libraries that this program was built with. BUILD_* come from the Makefile. */
 #include "common/base/build_info.h"
 
 #include <string.h>

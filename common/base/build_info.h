@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this program was built from and with. Any thread. */
+/* The sources and libraries that this program was built with. Any thread. */
 #ifndef RAMPART_COMMON_BUILD_INFO_H
 #define RAMPART_COMMON_BUILD_INFO_H
 
@@ -8,7 +8,7 @@
 /* Version, commit and compiler, such as "0.1.0 (commit abc1234, gcc 12.2.0)". The text is static. */
 const char *build_info_text(void);
 
-/* OpenSSL's version, of the library that is loaded. The text is static. */
+/* Version of the OpenSSL library that is loaded. The text is static. */
 const char *build_info_openssl(void);
 
 /* The object `build` of run.json: {version, git_commit, dirty, compiler, flags, libraries{openssl, jansson, zlib,

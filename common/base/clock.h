@@ -18,13 +18,13 @@ static inline uint64_t clock_read_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* Nanoseconds of CLOCK_MONOTONIC; only differences mean something. Any thread; never fails. */
+/* Nanoseconds of CLOCK_MONOTONIC; only differences are meaningful. Any thread; never fails. */
 static inline uint64_t clock_now_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* The same of CLOCK_BOOTTIME, which goes on while the machine is suspended. */
+/* The same for CLOCK_BOOTTIME, which continues while the machine is suspended. */
 static inline uint64_t clock_boot_ns(void)
 {
 	return clock_read_ns(CLOCK_BOOTTIME);

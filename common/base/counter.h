@@ -21,7 +21,7 @@ static inline void counter_set(counter *c, uint64_t v)
 	atomic_store_explicit(c, v, memory_order_relaxed);
 }
 
-/* The writer only. A thread that reads this value with counter_acquire sees all that the writer stored before. */
+/* Writer only. A thread that reads this value with counter_acquire sees everything that the writer stored before. */
 static inline void counter_release(counter *c, uint64_t v)
 {
 	atomic_store_explicit(c, v, memory_order_release);

@@ -12,14 +12,14 @@
 
 #include "common/base/paths.h"
 
-/* Memory that jansson allocates for each kind of value, as malloc rounds it up. Arrays and tables of members are up to
- * twice as large as their contents, and are copied when they grow. */
+/* Memory that jansson allocates for each kind of value, rounded up as by malloc. Arrays and member tables take up to
+ * twice the size of their contents, and are copied when they grow. */
 #define OBJECT_BYTES	240
 #define ARRAY_BYTES	144
-#define STRING_BYTES	80	/* beside its characters; a member's name takes as much */
+#define STRING_BYTES	80	/* in addition to its characters; a member's name takes as much */
 #define NUMBER_BYTES	32
-#define MEMBER_BYTES	48	/* beside name and value */
-#define ELEMENT_BYTES	24	/* beside the value */
+#define MEMBER_BYTES	48	/* in addition to name and value */
+#define ELEMENT_BYTES	24	/* in addition to the value */
 
 static atomic_bool memory_was_short;
 
@@ -44,7 +44,7 @@ bool json_memory_was_short(void)
 
 /* --- parsing --- */
 
-/* Behind the string that begins at `p`. */
+/* Returns the end of the string that starts at `p`. */
 static const char *skip_string(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
@@ -112,7 +112,7 @@ size_t json_memory(const json_t *document)
 	return memory;
 }
 
-/* False, with a line, if the text is over a limit. */
+/* False, with a line in `err`, if the text exceeds a limit. */
 static bool is_within(const char *text, size_t bytes, const struct json_limit *limit, char *err, size_t err_size)
 {
 	size_t memory;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Log lines to stderr. See log.h.
  *
- * Between log_start and log_stop lines go through one ring of fixed slots, which any thread fills and the writer thread
- * empties. A slot's `turn` says whose it is: the position of the line that it may take next, that position + 1 when
- * the line is in it. This is Vyukov's bounded queue: https://www.1024cores.net/home/lock-free-algorithms/queues.
- * Non-goals: files and rotation, which belong to whoever owns stderr.
+ * Between log_start and log_stop, lines go through one ring of fixed slots, which any thread fills and the writer
+ * thread empties. A slot's `turn` is the position of the next line to put there, or that position + 1 once the line is
+ * there. This is Vyukov's bounded queue: https://www.1024cores.net/home/lock-free-algorithms/queues. Non-goals: files
+ * and rotation, which are up to the owner of stderr.
  */
 #include "common/base/log.h"
 
@@ -39,8 +39,8 @@ static struct {
 		uint32_t len;
 		char line[LINE_BYTES];
 	} slots[RING_LINES];
-	_Atomic uint32_t tail;		/* position of the next line that is put in */
-	uint32_t head;			/* of the next that is written; the writer's */
+	_Atomic uint32_t tail;		/* position of the next line to put in */
+	uint32_t head;			/* position of the next line to write; for the writer only */
 	_Atomic uint64_t dropped;	/* lines that found no slot, not yet reported */
 	sem_t filled;			/* posted for each line, and by log_stop */
 	atomic_bool running, stopping;
@@ -68,7 +68,7 @@ bool log_is_due(uint64_t *next_ns, uint64_t every_ns)
 	return true;
 }
 
-/* What cannot be written is lost: there is no other place to say so. */
+/* A line that cannot be written is lost, because there is no other place to report it. */
 static void write_line(const char *line, size_t len)
 {
 	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -113,7 +113,7 @@ static bool put_line(const char *line, size_t len)
 	return true;
 }
 
-/* False if the next line is not there yet; whoever puts it in posts `filled` again. */
+/* False if the next line is not in its slot yet; the thread that puts it there posts `filled` again. */
 static bool take_line(void)
 {
 	struct slot *slot = &ring.slots[ring.head % RING_LINES];
@@ -166,7 +166,7 @@ void log_start(void)
 	atomic_store(&ring.tail, 0);
 	atomic_store(&ring.stopping, false);
 	sem_init(&ring.filled, 0, 0);
-	/* Signals are the main thread's. */
+	/* Block all signals in the writer, because the main thread handles them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&ring.writer, NULL, run_writer, NULL);
@@ -192,7 +192,7 @@ void log_stop(void)
 		atomic_store(&ring.running, false);
 }
 
-/* The length of the line, which ends in a newline; 0 if there is nothing to write. */
+/* Returns the length of the line, which ends in a newline; 0 if there is nothing to write. */
 static size_t format_line(char line[LINE_BYTES], enum log_level level, const char *fmt, va_list ap)
 {
 	const char *name = level == LOG_LVL_ERROR ? "" : log_level_names[level];
@@ -204,7 +204,7 @@ static size_t format_line(char line[LINE_BYTES], enum log_level level, const cha
 		return 0;
 	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
 		return 0;
-	/* Some of it may be a peer's. */
+	/* Escape the text, because parts of it may come from a peer. */
 	n += (int)strlen(utf8_show(text, line + n, LINE_BYTES - (size_t)n - 1));
 	line[n] = '\n';
 	return (size_t)n + 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Log lines to stderr. Lines of one thread keep their order, and lines of several threads do not mix.
  *
- * Between log_start and log_stop no caller waits for stderr's reader: a thread of the log writes the lines. If the
- * reader stalls, up to 1,024 lines wait; those beyond are dropped and counted, and the count is logged when the reader
- * goes on. Before log_start and after log_stop the caller writes the line itself.
+ * Between log_start and log_stop no caller waits for stderr's reader, because the log's own thread writes the lines. If
+ * the reader stalls, up to 1,024 lines wait; further lines are dropped and counted, and the count is logged when the
+ * reader continues. Before log_start and after log_stop the caller writes the line itself.
  *
- * A failure is logged once, where the foreign call failed, with what to do about it. After an abort or a crash the lines
+ * A failure is logged once, where the foreign call failed, with what to do about it. After an abort or a crash, lines
  * that still wait are lost.
  */
 #ifndef RAMPART_COMMON_LOG_H
@@ -19,28 +19,28 @@ enum log_level { LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG };
 /* The names --log-level takes, in the order of the enum, NULL-terminated. */
 extern const char *const log_level_names[];
 
-/* Sets the name that begins each line and the lowest level that is logged. `program` is kept, not copied. Call it
+/* Sets the name at the start of each line and the lowest level that is logged. `program` is kept, not copied. Call it
  * before any other thread is started. */
 void log_init(const char *program, enum log_level level);
 
-/* Starts the thread that writes the lines. Call it before the threads that must not wait, and not before an exec that
- * replaces this process. If the thread cannot be made, lines are written by their callers, and a line says so. */
+/* Starts the thread that writes the lines. Call it before starting threads that must not wait, and not before an exec
+ * that replaces this process. If the thread cannot be created, callers write the lines, and a line says so. */
 void log_start(void);
 
-/* Waits until the lines logged so far are written, for a second at most. Call it when the other threads that log have
- * ended. Nothing happens without log_start. If the second was not enough, log calls still do not wait, and log_stop may
- * be called again. */
+/* Waits until the lines logged so far are written, for at most a second. Call it when the other threads that log have
+ * ended. Does nothing without log_start. After a timeout log calls still do not wait, and log_stop may be called
+ * again. */
 void log_stop(void);
 
 /* True if lines of this level are logged. Any thread. */
 bool log_enabled(enum log_level level);
 
-/* Logs a line: program, level (none for an error), text. It is cut at 1,023 bytes; `fmt` has no newline. Control characters
- * are shown (utf8_show), so that a text from a peer cannot make a second line or control the terminal. Any thread, but
- * not in a signal handler, nor in a child between fork and exec: the child has no thread that empties the ring. */
+/* Logs a line: program, level (none for an error), text. Truncates it at 1,023 bytes; `fmt` has no newline. Escapes
+ * control characters (utf8_show), so that text from a peer cannot start a second line or control the terminal. Any
+ * thread, but not in a signal handler, nor in a child between fork and exec, because the child has no writer thread. */
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* True at most once in that time: for lines that every client may cause. `*next_ns` is when the next one may be, 0 at first. */
+/* True at most once per `every_ns`: for lines that any client can cause. `*next_ns`, at first 0, is the next time. */
 bool log_is_due(uint64_t *next_ns, uint64_t every_ns);
 
 #define log_error(...) log_write(LOG_LVL_ERROR, __VA_ARGS__)
@@ -52,7 +52,7 @@ bool log_is_due(uint64_t *next_ns, uint64_t every_ns);
 			log_write(LOG_LVL_DEBUG, __VA_ARGS__); \
 	} while (0)
 
-/* What the user asked to see, whatever the level is. */
+/* Logs what the user asked to see, at any log level. */
 #define log_always(...) log_write(LOG_LVL_ERROR, __VA_ARGS__)
 
 #endif

@@ -53,7 +53,7 @@ const char *path_error(int error)
 	       error == -EINVAL ? "not a regular file" : strerror(-error);
 }
 
-/* The kind of what `name` is (S_IFREG and so on), links not followed; 0 if it is not there. */
+/* The file type of `name` (S_IFREG and so on), without following links; 0 if it does not exist. */
 static mode_t kind_of(int folder, const char *name)
 {
 	struct stat st;
@@ -61,7 +61,7 @@ static mode_t kind_of(int folder, const char *name)
 	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
-/* Why `name` could not be opened: the kernel has several errors for a link that it was told not to follow. */
+/* Why `name` could not be opened, because the kernel has several errors for a link that it must not follow. */
 static int open_error(int folder, const char *name)
 {
 	int error = errno;
@@ -98,8 +98,8 @@ int path_open_file(const char *path)
 	struct stat st;
 	int fd;
 
-	/* Opening a device can have side effects, so stat comes first; fstat looks again, because the path may name another file
-	 * by then. With O_NONBLOCK a FIFO that nobody writes to opens at once. */
+	/* Opening a device can have side effects, so stat comes first; fstat checks again, because the path may name
+	 * another file by then. With O_NONBLOCK, opening a FIFO without a writer does not block. */
 	if (stat(path, &st))
 		return -errno;
 	fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
@@ -111,7 +111,7 @@ int path_open_file(const char *path)
 	return -EINVAL;
 }
 
-/* Reads until the end, or one byte more than `bytes_max`. */
+/* Reads to the end of the file, or until more than `bytes_max` bytes were read. */
 static int read_all(int fd, size_t bytes_max, char **text, size_t *bytes)
 {
 	size_t room = 0;
@@ -171,8 +171,8 @@ int path_put(int fd, const void *data, size_t bytes)
 	return 0;
 }
 
-/* A stream that keeps the error with which it could not be written: stdio and those who write through it (jansson) only
- * say that there was one. */
+/* A stream that keeps the error of a failed write, because stdio and code that writes through it (jansson) only report
+ * that there was one. */
 struct sink {
 	int fd, error;
 };
@@ -197,7 +197,7 @@ static int fill(int fd, path_write_fn *write, const void *arg)
 	return s.error ? s.error : ret;
 }
 
-/* The temporary file. One that a run left behind when it was killed is removed first. */
+/* Creates the temporary file. Removes one that a killed run has left behind. */
 static int make_temporary(int folder, const char *name)
 {
 	int fd = path_make_file(folder, name);
@@ -231,7 +231,7 @@ int path_write_in(int folder, const char *name, path_write_fn *write, const void
 	return ret;
 }
 
-/* Opens the folder that a file is in, and sets `name` to the file's name in it. */
+/* Opens the folder that contains a file, and sets `name` to the file's name in it. */
 static int open_parent(const char *path, const char **name)
 {
 	const char *slash = strrchr(path, '/');
@@ -256,7 +256,7 @@ int path_write(const char *path, path_write_fn *write, const void *arg)
 	return ret;
 }
 
-/* Opens a file to write to, and sets `bytes` to its length. A descriptor or -errno. */
+/* Opens a file for writing, and sets `bytes` to its length. Returns a descriptor or -errno. */
 static int open_to_append(int folder, const char *name, bool anew, off_t *bytes)
 {
 	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (anew ? O_TRUNC : O_APPEND), 0666);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MAX 64	/* bytes of what was typed that an error repeats */
+#define SHOWN_MAX 64	/* maximum bytes of the input that an error repeats */
 
 static bool has(const struct rail_names *names, const char *name)
 {
@@ -17,7 +17,7 @@ static bool has(const struct rail_names *names, const char *name)
 	return false;
 }
 
-/* Appends the first `len` bytes of `name`. NULL, or what is wrong with it (static). */
+/* Appends the first `len` bytes of `name`. Returns NULL, or what is wrong with the name (static text). */
 static const char *append(struct rail_names *names, const char *name, size_t len)
 {
 	if (len == 0)
@@ -26,7 +26,7 @@ static const char *append(struct rail_names *names, const char *name, size_t len
 		return "has a name that is too long";
 	if (names->n == RAILS_MAX)
 		return "has too many names";
-	/* Beyond n, so not yet one of them. */
+	/* Stored beyond n, so that it does not count yet. */
 	memcpy(names->name[names->n], name, len);
 	names->name[names->n][len] = '\0';
 	if (has(names, names->name[names->n]))

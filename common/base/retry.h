@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A call that fails because memory is short is tried again, for a while. One struct for each such call; one thread. */
+/* Repeats a call that fails because memory is short, for a limited time. One struct per such call; one thread. */
 #ifndef RAMPART_COMMON_RETRY_H
 #define RAMPART_COMMON_RETRY_H
 
@@ -15,7 +15,7 @@
 #define RETRY_LOG_EVERY_NS NS_PER_S
 
 struct retry {
-	uint64_t since_ns;	/* the first failure since the call last worked; 0: it works */
+	uint64_t since_ns;	/* time of the first failure since the call last worked; 0: it works */
 	uint64_t logged_ns;
 };
 
@@ -30,8 +30,8 @@ static inline uint64_t retry_failing_ns(const struct retry *r)
 	return r->since_ns ? clock_now_ns() - r->since_ns : 0;
 }
 
-/* After the call `what` failed with errno `err`: true if it is to be tried again. False for errors that do not pass by
- * themselves, and when the call has been failing for RETRY_FOR_NS. Logs the failure, but not more than once a second. */
+/* Call after `what` failed with errno `err`. True if it should be tried again; false for errors that do not pass by
+ * themselves, and after RETRY_FOR_NS of failures. Logs the failure, at most once a second. */
 static inline bool retry_again(struct retry *r, const char *what, int err)
 {
 	uint64_t now = clock_now_ns();

@@ -9,7 +9,7 @@
 #define REPLACEMENT 0xfffdu
 #define REPLACEMENT_UTF8 "\xef\xbf\xbd"
 
-/* The length of a sequence that begins with this byte; 0 if none can begin with it. */
+/* The length of a sequence that starts with this byte; 0 if no sequence can. */
 static size_t length_of(unsigned char first)
 {
 	if (first < 0x80)
@@ -55,7 +55,7 @@ static bool is_space(uint32_t c)
 
 char *utf8_clean(const char *s, bool lines)
 {
-	/* At worst each byte becomes U+FFFD, which has three. */
+	/* At worst each byte becomes U+FFFD, which has three bytes. */
 	char *out = malloc(3 * strlen(s) + 1), *p = out;
 	uint32_t c;
 
@@ -76,7 +76,7 @@ char *utf8_clean(const char *s, bool lines)
 
 #define SHOWN_MAX 8
 
-/* How the character at `s` is shown: text in `out`, its length in *shown. Returns the length of the character. */
+/* Writes the character at `s` as it is shown to `out`, and its length there to *shown. Returns its length at `s`. */
 static size_t show_one(const char *s, char out[SHOWN_MAX], size_t *shown)
 {
 	uint32_t c;

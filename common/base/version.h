@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The number of the release that is made from this tree. */
+/* Release number of this source tree. */
 #ifndef RAMPART_COMMON_VERSION_H
 #define RAMPART_COMMON_VERSION_H
 

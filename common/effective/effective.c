@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a data thread publishes of how it really works. See effective.h. */
+/* The settings a data thread really works with. See effective.h. */
 #include "common/effective/effective.h"
 
 #include <dlfcn.h>
@@ -50,7 +50,8 @@ void effective_count(struct effective *e, struct ep *const *eps, uint32_t n)
 	counter_set(&e->completions, sum.completions);
 	counter_set(&e->inline_wanted, ep_inline_wanted(eps[0]));
 	counter_set(&e->inline_granted, ep_inline_granted(eps[0]));
-	/* Answered without a system call (vdso(7)). Before the thread began, another one publishes. */
+	/* No system call (vdso(7)). Before the thread has started, another thread publishes, whose CPU does not
+	 * count. */
 	if (counter_get(&e->tid))
 		counter_set(&e->cpu, (uint64_t)(sched_getcpu() + 1));
 }
@@ -173,8 +174,8 @@ json_t *effective_work_json(const struct ep_work *w)
 			 "empty_polls", (json_int_t)w->empty_polls, "completions", (json_int_t)w->completions);
 }
 
-/* The release of rdma-core, such as "44.0", whose libibverbs is loaded: the end of its file's name
- * (libibverbs.so.1.14.44.0). NULL if the name says nothing. */
+/* The release of rdma-core, such as "44.0", of the loaded libibverbs, from the end of its file's name
+ * (libibverbs.so.1.14.44.0). NULL if the name does not contain it. */
 static const char *rdma_core(char path[static PATH_MAX])
 {
 	static const char name[] = "libibverbs.so.";
@@ -188,7 +189,7 @@ static const char *rdma_core(char path[static PATH_MAX])
 	end = begin ? strrchr(begin, '.') : NULL;
 	while (end && end > begin && end[-1] != '.')
 		end--;
-	/* The shorter name, libibverbs.so.1, has the number of the interface alone. */
+	/* The shorter name, libibverbs.so.1, has only the number of the interface. */
 	return end && end > begin + sizeof(name) ? end : NULL;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Log-linear latency histogram.
  *
- * Purpose: count a value in a few instructions; percentiles, sums and differences of histograms later. Not here: file
- * formats (hist_io.c), clocks, corrections of any kind.
- * Threads: one writer per histogram; readers take snapshots with hist_add at any time.
- * Invariants: cells as hist_internal.h says. In a histogram that nobody writes to, count is the sum of the cells, min is
- * in the first cell that is not empty and max in the last.
+ * Purpose: count a value in a few instructions; percentiles, sums and differences of histograms later. Non-goals: file
+ * formats (hist_io.c), clocks, corrections of any kind. Threads: one writer per histogram; readers take snapshots with
+ * hist_add at any time. Invariants: cells as in hist_internal.h. In a histogram that nobody writes to, count is the sum
+ * of the cells, min is in the first cell that is not empty and max in the last.
  */
 #include "common/hist/hist.h"
 
@@ -15,11 +14,11 @@
 
 #include "common/hist/hist_internal.h"
 
-/* What a pass over cells has found: bounds of the true figures of the samples in them. */
+/* Result of a pass over cells: bounds of the true figures of the samples in them. */
 struct tally {
 	uint64_t count;
-	unsigned __int128 sum_low, sum_high;	/* the sum if each sample were its cell's lowest, or highest, value */
-	size_t first, last;			/* cells that are not empty; valid if count is not 0 */
+	unsigned __int128 sum_low, sum_high;	/* the sum if every sample had its cell's lowest, or highest, value */
+	size_t first, last;			/* first and last cell that is not empty; valid if count is not 0 */
 };
 
 int hist_new(struct hist **out)
@@ -28,7 +27,7 @@ int hist_new(struct hist **out)
 
 	if (!h)
 		return -ENOMEM;
-	/* Writes to each page, so that no value that is counted later waits for the kernel to give one. */
+	/* Writes to each page now, so that no later record waits for the kernel to provide one. */
 	for (size_t i = 0; i < HIST_CELLS; i++)
 		counter_set(&h->cell[i], 0);
 	counter_set(&h->count, 0);
@@ -60,7 +59,7 @@ static inline void widen(struct hist *h, uint64_t low, uint64_t high)
 		counter_set(&h->max, high);
 }
 
-/* Inline, so that hist_record does not multiply. */
+/* Inline, so that hist_record needs no multiplication. */
 static inline void record(struct hist *h, uint64_t value_ns, uint64_t n)
 {
 	uint64_t sum;
@@ -106,7 +105,7 @@ static void tally_cell(struct tally *t, size_t index, uint64_t n)
 	t->sum_high += (unsigned __int128)n * hist_cell_high(index);
 }
 
-/* The sum was read later than the cells: returns the nearest one that samples in these cells can have. */
+/* Returns the nearest sum that samples in these cells can have, because the sum was read later than the cells. */
 static uint64_t tally_fit_sum(const struct tally *t, uint64_t sum)
 {
 	if (sum < t->sum_low)
@@ -137,7 +136,7 @@ void hist_add(struct hist *dst, const struct hist *src)
 	}
 	if (!t.count)
 		return;
-	/* Minimum and maximum were read later too: they are moved into the outermost cells that were read. */
+	/* Minimum and maximum were also read later: move them into the outermost cells that were read. */
 	high = t.last == HIST_CELLS - 1 ? UINT64_MAX : hist_cell_high(t.last);
 	max = clamp(counter_get(&src->max), hist_cell_low(t.last), high);
 	high = t.first == HIST_CELLS - 1 ? max : hist_cell_high(t.first);
@@ -212,8 +211,8 @@ uint64_t hist_percentile(const struct hist *h, double percentile)
 
 	if (percentile <= 0.0)
 		return hist_min(h);
-	/* The rank of the sample. The percentile is first made smaller by one step, in case rounding puts the product
-	 * just above a whole number; HdrHistogram's getValueAtPercentile does the same. */
+	/* The rank of the sample. The percentile is first reduced by one step, in case rounding puts the product just
+	 * above a whole number; HdrHistogram's getValueAtPercentile does the same. */
 	rank = ceil(nextafter(percentile, 0.0) * (double)counter_get(&h->count) / 100.0);
 	for (size_t i = r.first; i <= r.last; i++) {
 		seen += counter_get(&h->cell[i]);

@@ -2,8 +2,8 @@
 /* Log-linear latency histogram with the layout of HdrHistogram: 3 significant digits, values in ns.
  *
  * One thread, the writer, records. Any other may read at the same time: each cell is stored atomically, so a snapshot
- * by hist_add is a valid histogram that lacks at most the records in flight. No I/O, no clock, and no allocation after
- * hist_new (224 KiB).
+ * by hist_add is a valid histogram that lacks at most the records in progress. No I/O, no clock, and no allocation
+ * after hist_new (224 KiB).
  */
 #ifndef RAMPART_COMMON_HIST_H
 #define RAMPART_COMMON_HIST_H
@@ -13,44 +13,44 @@
 
 struct hist;
 
-/* The highest value that is kept to 3 digits, about 137 s. Larger ones count in the last cell; the maximum is exact. */
+/* The highest value kept to 3 digits, about 137 s. Larger values count in the last cell; the maximum is exact. */
 #define HIST_MAX_TRACKABLE_NS ((UINT64_C(1) << 37) - 1)
 
-/* What a histogram takes, all of it resident as soon as it is made. */
+/* Memory of a histogram, all of it resident from the start. */
 #define HIST_BYTES ((28u * 1024 + 4) * 8)
 
-/* Makes an empty histogram, which the caller owns. Returns 0 or -ENOMEM. */
+/* Creates an empty histogram, which the caller owns. Returns 0 or -ENOMEM. */
 int hist_new(struct hist **out) __attribute__((warn_unused_result));
 /* `h` may be NULL. */
 void hist_free(struct hist *h);
 
-/* Counts a value, or the same value n times; n may be 0. The writer only. */
+/* Counts a value, or the same value n times; n may be 0. Writer only. */
 void hist_record(struct hist *h, uint64_t value_ns);
 void hist_record_n(struct hist *h, uint64_t value_ns, uint64_t n);
-/* Empties the histogram. The writer only; a snapshot taken meanwhile has a part of the samples. */
+/* Empties the histogram. Writer only; a snapshot taken at the same time has part of the samples. */
 void hist_reset(struct hist *h);
 
-/* dst += src. The caller is dst's writer; src's writer may record meanwhile. dst's count grows by the sum of the cells
- * that were read, so its count and its cells always agree. */
+/* dst += src. The caller is dst's writer; src's writer may record at the same time. dst's count grows by the sum of the
+ * cells that were read, so its count and its cells always agree. */
 void hist_add(struct hist *dst, const struct hist *src);
 
-/* dst = later - earlier, which are two snapshots of one histogram. The caller is dst's writer. The minimum and maximum
- * of the difference are bounds of cells, because the true ones are not known. */
+/* dst = later - earlier, two snapshots of one histogram. The caller is dst's writer. Minimum and maximum of the
+ * difference are bounds of cells, because the true ones are unknown. */
 void hist_diff(struct hist *dst, const struct hist *later, const struct hist *earlier);
 
-/* Figures of a histogram, each 0 when it is empty. Any thread; while the writer records, two of them may differ by the
+/* Figures of a histogram, each 0 if it is empty. Any thread; while the writer records, two figures may differ by the
  * records in between. */
 uint64_t hist_count(const struct hist *h);
 uint64_t hist_min(const struct hist *h);	/* ns, exact */
 uint64_t hist_max(const struct hist *h);	/* ns, exact */
 double hist_mean(const struct hist *h);		/* ns, from the exact sum */
 
-/* The value in ns at or below which `percentile` (0 to 100) per cent of the samples are: as in HdrHistogram the highest
+/* The value in ns that `percentile` per cent (0 to 100) of the samples do not exceed: as in HdrHistogram the highest
  * value of its cell, but never above the true maximum. */
 uint64_t hist_percentile(const struct hist *h, double percentile);
 
-/* How many samples are in the cells from that of `low` up to, but without, that of `high`. As far as cells can tell (to
- * a thousandth), these are the samples from low to below high. */
+/* Number of samples in the cells from that of `low` to the one before that of `high`: the samples from low to below
+ * high, as exact as cells are (to a thousandth). */
 uint64_t hist_count_between(const struct hist *h, uint64_t low, uint64_t high);
 
 /* True if there are enough samples to state the percentile with 95 % confidence (one-sided): 1 - (p/100)^n >= 0.95,

@@ -27,7 +27,7 @@ static_assert(1 << HIST_SUB_BUCKET_BITS == HIST_SUB_BUCKET_COUNT, "sub-bucket bi
 static_assert(((uint64_t)HIST_SUB_BUCKET_COUNT << (HIST_BUCKET_COUNT - 1)) - 1 ==
 	      HIST_MAX_TRACKABLE_NS, "the buckets end where the range ends");
 
-/* Empty while min > max. The cells are authoritative; count, sum, min and max follow them. */
+/* Empty while min > max. The cells are authoritative; count, sum, min and max are updated after them. */
 struct hist {
 	counter count;
 	counter sum;	/* saturates */
@@ -38,7 +38,7 @@ struct hist {
 
 static_assert(sizeof(struct hist) == HIST_BYTES, "what a histogram takes");
 
-/* The cell that counts the value; values beyond the range belong to the last one. */
+/* Index of the cell that counts the value; the last cell counts all values beyond the range. */
 static inline size_t hist_index(uint64_t value)
 {
 	uint64_t v = value < HIST_MAX_TRACKABLE_NS ? value : HIST_MAX_TRACKABLE_NS;

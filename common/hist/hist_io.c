@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes HdrHistogram's file formats: percentile text (.hgrm) and interval log (.hlog).
  *
- * Purpose: files that HdrHistogram's own tools and plotters read. Not here: reading them back (hist_read.c), opening or
- * closing files, rotating logs.
- * Threads: any, on a histogram that nobody writes to meanwhile (a snapshot by hist_add).
- * Sources: HdrHistogram's Java reference: AbstractHistogram.outputPercentileDistribution,
- * PercentileIterator, AbstractHistogram.encodeIntoCompressedByteBuffer (V2), ZigZagEncoding,
- * HistogramLogWriter.
+ * Purpose: files that HdrHistogram's own tools and plotters read. Non-goals: reading them back (hist_read.c), opening
+ * or closing files, rotating logs. Threads: any, on a histogram that nobody writes to at the same time (a snapshot by
+ * hist_add). Sources: HdrHistogram's Java reference: AbstractHistogram.outputPercentileDistribution,
+ * PercentileIterator, AbstractHistogram.encodeIntoCompressedByteBuffer (V2), ZigZagEncoding, HistogramLogWriter.
  */
 #include "common/hist/hist_io.h"
 
@@ -27,7 +25,7 @@
 
 /* ---- percentile text ---- */
 
-/* Takes each sample to be in the middle of its cell, the mean too, so that equal samples have no deviation. */
+/* Assumes each sample in the middle of its cell, for the mean too, so that equal samples have no deviation. */
 static double hist_stddev(const struct hist *h)
 {
 	struct hist_range r = hist_range_of(h);
@@ -46,7 +44,7 @@ static double hist_stddev(const struct hist *h)
 	return sqrt(squares / count);
 }
 
-/* The percentile after `p`. Whenever the distance to 100 has halved, so does the step. */
+/* The percentile after `p`. The step halves whenever the distance to 100 has halved. */
 static double next_percentile(double p)
 {
 	double halvings = floor(log2(100.0 / (100.0 - p))) + 1.0;
@@ -77,7 +75,7 @@ static void write_rows(const struct hist *h, double unit_ns, FILE *out)
 
 		seen += n;
 		reached = 100.0 * (double)seen / (double)count;
-		/* A row for each tick that the cell reaches; the last cell has one row before that of 100 %. */
+		/* A row for each tick that the cell reaches; the last cell gets one row before that of 100 %. */
 		while (n && reached >= percentile) {
 			write_row(out, value, percentile, seen);
 			percentile = next_percentile(percentile);
@@ -121,7 +119,7 @@ static unsigned char *put_zigzag(unsigned char *p, int64_t v)
 	return p;
 }
 
-/* The cells up to that of the maximum. A run of more than one empty cell is written as its negative length. */
+/* Writes the cells up to that of the maximum. A run of more than one empty cell is written as its negative length. */
 static unsigned char *put_cells(unsigned char *p, const struct hist *h)
 {
 	size_t limit = hist_index(hist_max(h)) + 1;
@@ -141,14 +139,14 @@ static unsigned char *put_cells(unsigned char *p, const struct hist *h)
 	return p;
 }
 
-/* A histogram in the three forms that it takes on its way into the log. */
+/* A histogram in the three forms it takes on its way into the log. */
 struct encoded {
 	unsigned char plain[PLAIN_MAX_BYTES];
 	unsigned char packed[PACKED_MAX_BYTES];
 	unsigned char base64[BASE64_MAX_BYTES + 1];	/* a string */
 };
 
-/* Returns 0, or -ENOMEM from zlib, which cannot fail in another way with so much room. */
+/* Returns 0, or -ENOMEM from zlib, which cannot fail otherwise with this much room. */
 static int encode(const struct hist *h, struct encoded *e)
 {
 	unsigned char *payload = e->plain + V2_HEADER_BYTES, *end = put_cells(payload, h);
@@ -203,7 +201,7 @@ int hist_write_hlog_header(double start_unix_s, FILE *out)
 	return stream_status(out);
 }
 
-/* The format has no escapes, so what would end the field becomes an underscore. */
+/* The format has no escapes, so characters that would end the field become underscores. */
 static void write_tag(const char *tag, FILE *out)
 {
 	fputs("Tag=", out);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads back the interval logs and the packed histograms that hist_io.c writes.
  *
- * Purpose: the sum of a log's intervals, and a histogram that another process packed, whatever their origin. Not here: logs of other layouts, opening files,
- * single intervals.
- * Threads: any, on a histogram of the caller's own.
- * Invariants: what was read is checked before it is used; the cost of a line is bounded.
+ * Purpose: the sum of a log's intervals, and a histogram that another process packed, whatever their origin. Non-goals:
+ * logs of other layouts, opening files, single intervals. Threads: any, on a histogram of the caller's own. Invariants:
+ * input is checked before it is used; the cost of a line is bounded.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +23,7 @@
 #define BASE64_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 /* The longest line that the writer makes; longer ones are refused. */
 #define LINE_MAX_BYTES (BASE64_MAX_BYTES + 512)
-/* A short line may unpack into PLAIN_MAX_BYTES; this many lines of that kind take a few seconds. */
+/* A short line may unpack into PLAIN_MAX_BYTES; this many such lines take a few seconds. */
 #define INTERVALS_MAX	 10000
 
 struct hlog_reader {
@@ -34,7 +33,7 @@ struct hlog_reader {
 	uint64_t cells[HIST_CELLS];
 };
 
-/* Takes the number at *p; false if it is cut off at `end`. */
+/* Reads the number at *p and advances *p; false if the number is truncated at `end`. */
 static bool get_zigzag(const unsigned char **p, const unsigned char *end, int64_t *out)
 {
 	uint64_t z = 0;
@@ -103,8 +102,8 @@ static int decode_compressed(struct hlog_reader *r, size_t len)
 	return get_cells(r->plain + V2_HEADER_BYTES, r->plain + plain_len, r->cells);
 }
 
-/* Decodes `text`, which ends with `end`, into r->packed. The text is checked first, because OpenSSL accepts padding and spaces in
- * the wrong places. Returns the number of bytes, or -EINVAL. */
+/* Decodes `text`, which must end with `end`, into r->packed. Checks the text first, because OpenSSL accepts padding and
+ * spaces in the wrong places. Returns the number of bytes, or -EINVAL. */
 static int decode_base64(struct hlog_reader *r, const char *text, const char *end)
 {
 	size_t digits = strspn(text, BASE64_DIGITS);
@@ -118,8 +117,8 @@ static int decode_base64(struct hlog_reader *r, const char *text, const char *en
 	return (int)(len / 4 * 3 - padding);
 }
 
-/* Records as many samples as were counted, each in the middle of its cell, except the least, which is put at the
- * beginning of its cell, and the greatest, which is `max`. */
+/* Records the counted samples, each in the middle of its cell, except the smallest, which is placed at the start of its
+ * cell, and the largest, which is `max`. */
 static void add_cells(struct hist *out, const uint64_t cells[HIST_CELLS], size_t first, size_t last, uint64_t max)
 {
 	for (size_t i = first; i <= last; i++) {
@@ -171,7 +170,7 @@ static int add_interval(const struct hlog_reader *r, double logged_max_ns, struc
 	return err;
 }
 
-/* Takes a number that is not negative, and the comma behind it; false if they are not there. */
+/* Reads a non-negative number and the comma after it; false if they are not there. */
 static bool get_field(const char **p, double *v)
 {
 	char *end;
@@ -252,7 +251,7 @@ int hist_read_hlog(FILE *in, struct hist *out)
 
 /* ---- packed histograms ---- */
 
-/* What stands beside the cells, and is exact. */
+/* The exact figures that accompany the cells. */
 struct facts {
 	uint64_t count, sum, min, max;
 };
@@ -265,13 +264,13 @@ static bool get_fact(const json_t *packed, const char *name, uint64_t *out)
 	return json_is_integer(v) && json_integer_value(v) >= 0;
 }
 
-/* The last cell also has what is beyond its highest value. */
+/* Largest value that the cell can count; the last cell also counts all values beyond its range. */
 static uint64_t greatest_of(size_t cell)
 {
 	return cell == HIST_CELLS - 1 ? INT64_MAX : hist_cell_high(cell);
 }
 
-/* Whether samples with these facts can be in these cells. */
+/* True if samples with these figures can be in these cells. */
 static bool cells_fit(const uint64_t cells[HIST_CELLS], const struct facts *f)
 {
 	size_t first = HIST_CELLS, last = 0;

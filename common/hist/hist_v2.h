@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HdrHistogram's V2 encoding and interval log, as far as the writer (hist_io.c, which names the sources) and the reader
- * (hist_read.c) share it. For these two files only. */
+/* HdrHistogram's V2 encoding and interval log: the part that the writer (hist_io.c, which names the sources) and the
+ * reader (hist_read.c) share. For these two files only. */
 #ifndef RAMPART_COMMON_HIST_V2_H
 #define RAMPART_COMMON_HIST_V2_H
 
@@ -10,7 +10,7 @@
 #define COMPRESSED_HEADER_BYTES 8
 #define ZIGZAG_MAX_BYTES 9	/* LEB128-64b9B: the ninth byte holds eight bits */
 #define PLAIN_MAX_BYTES	 (V2_HEADER_BYTES + (size_t)HIST_CELLS * ZIGZAG_MAX_BYTES)
-/* Not below COMPRESSED_HEADER_BYTES and zlib's compressBound() of PLAIN_MAX_BYTES. */
+/* At least COMPRESSED_HEADER_BYTES plus zlib's compressBound() of PLAIN_MAX_BYTES. */
 #define PACKED_MAX_BYTES (COMPRESSED_HEADER_BYTES + PLAIN_MAX_BYTES + PLAIN_MAX_BYTES / 1024 + 64)
 #define BASE64_MAX_BYTES ((PACKED_MAX_BYTES + 2) / 3 * 4)
 

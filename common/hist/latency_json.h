@@ -7,9 +7,9 @@
 
 struct hist;
 
-/* {count, min, mean, max, p50, p90, p95, p99, p99_9, p99_99, jitter}: times in ns; jitter is p99 / p50. A percentile that
- * the samples do not support (hist_supports) is null, and so are min, mean and max of an empty histogram. Any thread, on
- * a histogram that nobody records into. The caller owns the reference; NULL if memory runs out. */
+/* {count, min, mean, max, p50, p90, p95, p99, p99_9, p99_99, jitter}: times in ns; jitter is p99 / p50. A percentile
+ * that the samples do not support (hist_supports) is null; so are min, mean and max of an empty histogram. Any thread,
+ * on a histogram that nobody records into. The caller owns the reference; NULL if memory runs out. */
 json_t *latency_json(const struct hist *h) __attribute__((warn_unused_result));
 
 #endif

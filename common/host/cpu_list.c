@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the number of a CPU at *p and moves *p behind it. False if there is none, or it is too large. */
+/* Reads a CPU number at *p and advances *p past it. False if there is none, or it is too large. */
 static bool take_cpu(const char **p, unsigned long *cpu)
 {
 	char *end;
@@ -49,7 +49,7 @@ int cpu_list_parse(const char *text, uint16_t *cpus, uint32_t max, uint32_t *n)
 	return 0;
 }
 
-/* The last CPU of the row of CPUs of the set that begins with `first`. */
+/* The last CPU of the set's contiguous range that starts with `first`. */
 static int end_of_row(const cpu_set_t *set, int first)
 {
 	while (first + 1 < CPU_SETSIZE && CPU_ISSET(first + 1, set))

@@ -9,11 +9,11 @@
 
 #define CPU_LIST_TEXT_MAX 256
 
-/* Puts the CPUs of `text` into `cpus`, in the order of the text, and their number into *n. Errors:
- *   -EINVAL  it is no list, a number is not below CPU_SETSIZE, or there are more than `max` */
+/* Stores the CPUs of `text` in `cpus`, in the order of the text, and their number in *n. Errors:
+ *   -EINVAL  `text` is not a list, a number is not below CPU_SETSIZE, or there are more than `max` CPUs */
 int cpu_list_parse(const char *text, uint16_t *cpus, uint32_t max, uint32_t *n) __attribute__((warn_unused_result));
 
-/* The set as such a text, ranges joined; cut at the last element that fits. Returns `out`. */
+/* Writes the set as such a text, with ranges joined; truncated after the last element that fits. Returns `out`. */
 const char *cpu_list_text(const cpu_set_t *set, char *out, size_t size);
 
 #endif

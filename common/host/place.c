@@ -19,7 +19,7 @@
 #define TEXT_MAX 4096
 #define GOVERNORS_MAX 128
 
-/* The first bytes of a file, as a string without the newline at its end. 0 or -errno. */
+/* Reads the start of a file as a string, without trailing newlines. Returns 0 or -errno. */
 static int read_text(const char *path, char *out, size_t size)
 {
 	FILE *f = fopen(path, "re");
@@ -44,7 +44,7 @@ static int read_below(const char *sys, const char *name, char *out, size_t size)
 	return read_text(path, out, size);
 }
 
-/* Entries of a folder that are `prefix` and a number; calls `with` for each, until it returns false. */
+/* Calls `with` for each entry of a folder named `prefix` and a number, until `with` returns false. */
 static void for_each_numbered(const char *sys, const char *folder, const char *prefix,
 			      bool (*with)(void *arg, int number), void *arg)
 {
@@ -91,7 +91,7 @@ static bool keep_first(void *arg, int number)
 	return false;
 }
 
-/* A CPU's folder has a link "nodeN" to its node. */
+/* Finds the link "nodeN" to the node in the CPU's folder. */
 int place_node_of_cpu(const char *sys, int cpu)
 {
 	char folder[64];
@@ -126,7 +126,7 @@ int place_node_of_device(const char *sys, const char *path)
 	return end != text && !*end && node >= 0 && node < INT_MAX ? (int)node : PLACE_NO_NODE;
 }
 
-/* A software device has no bus device; its interface may have one. */
+/* Also looks at the interface, because a software device has no bus device but its interface may have one. */
 int place_node_of_rdma(const char *sys, const char *name)
 {
 	char path[PATH_MAX], interface[64];
@@ -185,7 +185,7 @@ static json_t *realtime_json(pid_t tid)
 {
 	int policy = tid ? sched_getscheduler(tid) : -1;
 
-	/* The flag is set where children are not to inherit it. */
+	/* Ignore the flag that keeps children from inheriting the policy. */
 	return policy < 0 ? json_null() :
 	       json_boolean((policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO || (policy & ~SCHED_RESET_ON_FORK) == SCHED_RR);
 }
@@ -201,7 +201,7 @@ json_t *place_thread_json(const char *sys, pid_t tid, int cpu)
 
 struct governors {
 	const char *sys;
-	char all[GOVERNORS_MAX];	/* each once, ", " between them */
+	char all[GOVERNORS_MAX];	/* each once, separated by ", " */
 };
 
 static bool add_governor(void *arg, int cpu)
@@ -231,7 +231,7 @@ static json_t *governor_json(const char *sys)
 	return text_or_null(g.all);
 }
 
-/* The word in brackets: "always [madvise] never". */
+/* Returns the word in brackets: "always [madvise] never". */
 static json_t *transparent_json(const char *sys)
 {
 	char text[128], *begin, *end;
@@ -246,7 +246,7 @@ static json_t *transparent_json(const char *sys)
 	return text_or_null(begin + 1);
 }
 
-/* A line "name:   N kB" in bytes; -1 if there is none. */
+/* Returns the value of a line "name: N kB" in bytes; -1 if there is none. */
 static long long field_bytes(const char *text, const char *name)
 {
 	return proc_text_field(text, name) ? (long long)proc_text_number(text, name, 10) * 1024 : -1;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process uses and what the machine is.
+/* Resource usage of a process and description of the machine.
  *
- * Purpose: the one place that reads /proc, /sys, getrusage and getrlimit. Not here: RDMA devices, sampling over time,
- * judging the figures.
- * Threads: any; no state.
- * Sources: proc(5), getrlimit(2), cpuid(4); ib_umem_get() in the kernel's
- * drivers/infiniband/core/umem.c for what pinning is checked against.
+ * Purpose: the one place that reads /proc, /sys, getrusage and getrlimit. Non-goals: RDMA devices, sampling over time,
+ * judging the figures. Threads: any; no state. Sources: proc(5), getrlimit(2), cpuid(4); for the limit on pinning,
+ * ib_umem_get() in the kernel's drivers/infiniband/core/umem.c.
  */
 #include "common/host/res.h"
 
@@ -29,12 +27,12 @@
 #include "common/host/proc_text.h"
 
 #define CAP_IPC_LOCK_BIT 14	/* linux/capability.h */
-#define PROC_TEXT_MAX	 8192	/* all of status; the first CPU of cpuinfo */
+#define PROC_TEXT_MAX	 8192	/* enough for status, and for the first CPU of cpuinfo */
 #define LINE_TEXT_MAX	 256
 
 /* ---- reading /proc ---- */
 
-/* The first size - 1 bytes of the file, as a string. Returns 0 or -errno. */
+/* Reads the first size - 1 bytes of the file as a string. Returns 0 or -errno. */
 static int read_text(const char *path, char *buf, size_t size)
 {
 	FILE *in = fopen(path, "re");
@@ -48,7 +46,7 @@ static int read_text(const char *path, char *buf, size_t size)
 	return err;
 }
 
-/* One line without the white space at its end. Returns 0 or -errno; -ENODATA when empty. */
+/* Reads the first line, without trailing blanks. Returns 0 or -errno; -ENODATA if it is empty. */
 static int read_line(const char *path, char *buf, size_t size)
 {
 	int err = read_text(path, buf, size);
@@ -70,7 +68,7 @@ static uint64_t timeval_ns(struct timeval tv)
 	return (uint64_t)tv.tv_sec * NS_PER_S + (uint64_t)tv.tv_usec * 1000;
 }
 
-/* Since Linux 6.2 the directory's size is the number of descriptors. Reading its entries takes 15 ms or more for 10,000. */
+/* Since Linux 6.2 the directory's size is the number of descriptors. Reading 10,000 entries takes 15 ms or more. */
 static int count_fds(uint64_t *out)
 {
 	struct stat st;
@@ -87,7 +85,7 @@ static int count_fds(uint64_t *out)
 	for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
 		n += e->d_name[0] != '.';
 	closedir(dir);
-	*out = n - 1;	/* the directory's own */
+	*out = n - 1;	/* without the descriptor of the directory itself */
 	return 0;
 }
 
@@ -156,7 +154,7 @@ uint64_t res_machine_memory_bytes(void)
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Free pages that CPUs keep at hand, which MemFree has not: many MiB after a process freed memory. 0 where they are not shown. */
+/* Free pages in per-CPU lists, which MemFree omits: many MiB after a process freed memory. 0 if unreadable. */
 static uint64_t per_cpu_free_bytes(void)
 {
 	FILE *in = fopen("/proc/zoneinfo", "re");
@@ -222,7 +220,7 @@ int res_tcp_sockets(uint64_t *out)
 
 /* ---- limits ---- */
 
-/* The soft limit after raising it to the hard one; 0 on error. */
+/* Returns the soft limit after raising it to the hard one; 0 on error. */
 static rlim_t raise_limit(int resource)
 {
 	struct rlimit raised, limit;
@@ -230,7 +228,7 @@ static rlim_t raise_limit(int resource)
 	if (getrlimit(resource, &limit))
 		return 0;
 	raised = (struct rlimit){ .rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max };
-	/* For open files it fails when fs.nr_open was lowered below the hard limit: the soft one stays. */
+	/* Fails for open files if fs.nr_open was lowered below the hard limit: the soft limit then stays. */
 	return setrlimit(resource, &raised) ? limit.rlim_cur : raised.rlim_cur;
 }
 
@@ -239,8 +237,8 @@ uint64_t res_raise_nofile(void)
 	return raise_limit(RLIMIT_NOFILE);
 }
 
-/* ib_umem_get() asks capable(CAP_IPC_LOCK), which holds in the initial user namespace only. That one maps each id to
- * itself (user_namespaces(7)). */
+/* ib_umem_get() checks capable(CAP_IPC_LOCK), which only holds in the initial user namespace. That namespace maps each
+ * id to itself (user_namespaces(7)). */
 static bool may_pin_without_limit(void)
 {
 	char status[PROC_TEXT_MAX], map[LINE_TEXT_MAX];
@@ -298,7 +296,7 @@ static json_t *string_or_null(const char *s)
 	return j ? j : json_null();
 }
 
-/* A number, an array of several numbers, or the text if it is neither. */
+/* Returns a number, an array of several numbers, or the text if it is neither. */
 static json_t *sysctl_value(const char *text)
 {
 	json_t *list = json_array(), *value;
@@ -354,7 +352,7 @@ static json_t *rlimit_json(int resource)
 			 limit_json(limit.rlim_max));
 }
 
-/* The hypervisor's signature in CPUID leaf 0x40000000: "KVMKVMKVM", "TCGTCGTCGTCG", ... */
+/* Reads the hypervisor's signature from CPUID leaf 0x40000000: "KVMKVMKVM", "TCGTCGTCGTCG", ... */
 static void hypervisor_signature(char signature[static 13])
 {
 	memset(signature, 0, 13);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this process and machine use. See sample.h. */
+/* Resource usage of this process and machine. See sample.h. */
 #include "common/host/sample.h"
 
 #include <ctype.h>
@@ -19,7 +19,7 @@
 #include "common/host/proc_text.h"
 
 #define PATH_TEXT_MAX 512
-/* The CPU lines of /proc/stat, of about 600 CPUs; all of the other files. */
+/* Room for the lines of about 600 CPUs in /proc/stat, and for the whole of the other files. */
 #define TEXT_MAX (64u << 10)
 #define CPUS_MAX 1024
 
@@ -68,7 +68,7 @@ struct sampler {
 	int stat, loadavg, meminfo, status, fd, task;	/* descriptors; -1: not open */
 	struct thread threads[SAMPLE_THREADS_MAX];
 	uint32_t n_threads;
-	double threads_seen;		/* how many there were when their folder was read; NAN: never */
+	double threads_seen;		/* number of threads when their folder was read; NAN: never */
 	double tick_s;
 	struct { uint64_t busy, idle; } cpu[CPUS_MAX];	/* at the last sample, in ticks */
 	uint32_t n_cpus;
@@ -130,7 +130,7 @@ void sampler_free(struct sampler *s)
 	free(s);
 }
 
-/* The file's text from its begin, in s->text. Empty when it cannot be read. */
+/* Reads the file from its start into s->text, which is returned. Empty if it cannot be read. */
 static const char *read_text(struct sampler *s, int fd)
 {
 	ssize_t n = fd < 0 ? -1 : pread(fd, s->text, sizeof(s->text) - 1, 0);
@@ -158,7 +158,7 @@ static void take_usage(double *v)
 	v[SAMPLE_SWITCHES_INVOLUNTARY] = (double)usage.ru_nivcsw;
 }
 
-/* NAN if the field is missing or no number. */
+/* NAN if the field is missing or not a number. */
 static double field(const char *text, const char *name)
 {
 	const char *at = proc_text_field(text, name);
@@ -167,8 +167,8 @@ static double field(const char *text, const char *name)
 	return at && proc_text_take(&at, &n) ? (double)n : NAN;
 }
 
-/* From Linux 6.2 on the folder's size is the number of descriptors, which spares reading it: with 10,000 of them that
- * takes milliseconds. */
+/* Since Linux 6.2 the folder's size is the number of descriptors, which avoids reading the folder: for 10,000
+ * descriptors that takes milliseconds. */
 static double count_fds(int folder)
 {
 	struct stat st;
@@ -190,7 +190,7 @@ static double count_fds(int folder)
 	for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
 		n += e->d_name[0] != '.';
 	closedir(dir);
-	return n - 1;	/* the one that it was read with */
+	return n - 1;	/* without the descriptor that the folder was read with */
 }
 
 static void take_status(struct sampler *s, double *v)
@@ -204,7 +204,7 @@ static void take_status(struct sampler *s, double *v)
 
 /* ---- its threads ---- */
 
-/* The part of a thread's `stat` behind its name, which may have any byte; NULL if there is none. */
+/* The part of a thread's `stat` after the name, which may contain any byte; NULL if there is none. */
 static const char *behind_name(const char *text)
 {
 	const char *end = strrchr(text, ')');
@@ -212,7 +212,7 @@ static const char *behind_name(const char *text)
 	return end ? end + 1 : NULL;
 }
 
-/* Between the parentheses, made fit for JSON. */
+/* Copies the name from between the parentheses, made fit for JSON. */
 static void name_thread(const char *text, struct thread *t)
 {
 	const char *from = strchr(text, '('), *end = strrchr(text, ')');
@@ -241,7 +241,7 @@ static void open_thread(struct sampler *s, const char *tid)
 	s->n_threads++;
 }
 
-/* Opens the files of all threads, when their number is another one than it was. */
+/* Opens the files of all threads if the number of threads has changed. */
 static void find_threads(struct sampler *s, double n)
 {
 	struct dirent *e;
@@ -264,7 +264,7 @@ static void find_threads(struct sampler *s, double n)
 	s->threads_seen = n;
 }
 
-/* utime and stime are the 12th and 13th fields behind the name. */
+/* Reads utime and stime, the 12th and 13th fields after the name. */
 static void take_thread(struct sampler *s, const struct thread *t, struct sample_thread *out)
 {
 	const char *at = behind_name(read_text(s, t->stat));
@@ -288,7 +288,7 @@ static void take_threads(struct sampler *s, struct sample *out)
 	out->n_threads = s->n_threads;
 	for (uint32_t i = 0; i < s->n_threads; i++) {
 		take_thread(s, &s->threads[i], &out->thread[i]);
-		/* One that ended: there may be another in its place. */
+		/* The thread has ended, and a new one may have taken its place: look again next time. */
 		if (isnan(out->thread[i].user_s))
 			s->threads_seen = NAN;
 	}
@@ -296,7 +296,7 @@ static void take_threads(struct sampler *s, struct sample *out)
 
 /* ---- the machine ---- */
 
-/* Behind the next `c`; NULL if there is none. */
+/* Returns the text after the next `c`; NULL if there is none. */
 static const char *behind(const char *text, char c)
 {
 	const char *at = strchr(text, c);
@@ -313,7 +313,7 @@ static void take_machine(const struct sampler *s, const struct proc_cpu *t, doub
 	v[SAMPLE_MACHINE_IDLE_S] = (double)(t->idle + t->iowait) * s->tick_s;
 }
 
-/* Share of the time since the last sample that this CPU was busy; NAN if that is not known. A CPU's iowait may go back
+/* Share of the time since the last sample that this CPU was busy; NAN if unknown. A CPU's iowait may decrease
  * (proc(5)). */
 static double take_core(struct sampler *s, uint64_t index, const struct proc_cpu *t)
 {
@@ -333,7 +333,7 @@ static double take_core(struct sampler *s, uint64_t index, const struct proc_cpu
 	return ratio;
 }
 
-/* The lines "cpu ..." and "cpuN ..." at the begin of the file. */
+/* Reads the lines "cpu ..." and "cpuN ..." at the start of the file. */
 static void take_cpus(struct sampler *s, double *v)
 {
 	const char *line = read_text(s, s->stat);
@@ -364,7 +364,7 @@ static void take_memory(struct sampler *s, double *v)
 	v[SAMPLE_SLAB_BYTES] = field(text, "Slab") * 1024;
 }
 
-/* "0.20 0.18 0.12 1/80 11206": the number before the slash, this thread included. */
+/* Reads the number before the slash of "0.20 0.18 0.12 1/80 11206", which includes this thread. */
 static void take_run_queue(struct sampler *s, double *v)
 {
 	const char *at = read_text(s, s->loadavg);
@@ -388,7 +388,7 @@ void sampler_take(struct sampler *s, struct sample *out)
 	take_cpus(s, out->v);
 	take_memory(s, out->v);
 	take_run_queue(s, out->v);
-	/* When all files are open. */
+	/* Counted last, when all files are open. */
 	out->v[SAMPLE_FDS] = count_fds(s->fd);
 }
 

@@ -28,23 +28,23 @@ struct file {
 };
 
 struct port {
-	char device[NAME_BYTES], netdev[NAME_BYTES];	/* netdev: "" if there is none */
+	char device[NAME_BYTES], netdev[NAME_BYTES];	/* netdev "": no interface */
 	unsigned number;
 	bool software;
-	int rate, speed;		/* -1: not there */
+	int rate, speed;		/* descriptors; -1: not open */
 	unsigned n;
 	struct file files[PORT_FILES_MAX];
 };
 
 /* --- files --- */
 
-/* A FIFO in the place of a file does not make it wait. */
+/* Does not block on a FIFO in place of a file. */
 static int open_file(const char *path)
 {
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* The first line of the file, without its end. False if there is none, or if it does not fit. */
+/* Reads the first line of the file, without its newline. False if there is none, or if it does not fit. */
 static bool read_text(int fd, char text[TEXT_BYTES])
 {
 	ssize_t n = fd < 0 ? -1 : pread(fd, text, TEXT_BYTES, 0);
@@ -66,7 +66,7 @@ static bool read_path(const char *path, char text[TEXT_BYTES])
 	return ok;
 }
 
-/* Digits only: neither a sign nor what strtoull takes beside them. */
+/* Accepts digits only: no sign, and nothing else that strtoll accepts besides them. */
 static bool read_number(int fd, int64_t *out)
 {
 	char text[TEXT_BYTES], *end;
@@ -105,7 +105,7 @@ static void add_file(struct port *p, const char *dir, const char *name, bool of_
 	p->n++;
 }
 
-/* `lifespan` is a setting: how long the kernel keeps what the device said, in ms. */
+/* Skips `lifespan`, which is a setting: how long the kernel caches the device's values, in ms. */
 static void add_folder(struct port *p, const char *port_dir, const char *name)
 {
 	char dir[PATH_MAX];
@@ -121,7 +121,7 @@ static void add_folder(struct port *p, const char *port_dir, const char *name)
 		closedir(d);
 }
 
-/* As the kernel writes GIDs; an IPv4 address is mapped into IPv6 (RoCE, annex 17 of the InfiniBand specification). */
+/* Formats a GID as the kernel does; IPv4 is mapped into IPv6 (RoCE, annex 17 of the InfiniBand specification). */
 static void gid_text(const struct addr *a, char text[TEXT_BYTES])
 {
 	uint8_t b[16];
@@ -131,7 +131,7 @@ static void gid_text(const struct addr *a, char text[TEXT_BYTES])
 		snprintf(text + 5 * i, TEXT_BYTES - 5 * (size_t)i, "%02x%02x%s", b[2 * i], b[2 * i + 1], i < 7 ? ":" : "");
 }
 
-/* The network interface of the address's GID; of the first GID if none is the address's. */
+/* Finds the network interface of the address's GID, or of the first GID if the address has none. */
 static void find_netdev(struct port *p, const char *port_dir, const struct addr *addr)
 {
 	char wanted[TEXT_BYTES], text[TEXT_BYTES], path[PATH_MAX];
@@ -211,7 +211,7 @@ void port_close(struct port *p)
 
 /* --- reading --- */
 
-/* "100 Gb/sec (4X EDR)": rate_show() of drivers/infiniband/core/sysfs.c. */
+/* Parses "100 Gb/sec (4X EDR)", as printed by rate_show() of drivers/infiniband/core/sysfs.c. */
 static void read_rate(const struct port *p, double *bits_per_s, double *lanes)
 {
 	char text[TEXT_BYTES], unit;
@@ -227,7 +227,7 @@ static void read_rate(const struct port *p, double *bits_per_s, double *lanes)
 	*lanes = width > 0 && width <= 64 ? width : NAN;
 }
 
-/* In Mbit/s; an interface that does not know says -1, or that it cannot be read. */
+/* The file is in Mbit/s; an interface with unknown speed reports -1, or a read error. */
 static double read_speed(const struct port *p)
 {
 	int64_t megabits;

@@ -18,7 +18,7 @@ struct arena {
 	size_t bytes;
 	struct ibv_mr *mrs[RAILS_MAX];
 	uint32_t n_mrs;
-	int access;		/* rights of them */
+	int access;		/* IBV_ACCESS_* rights of all mrs */
 };
 
 int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size)

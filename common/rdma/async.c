@@ -15,7 +15,7 @@
 #include "common/rdma/ep.h"
 
 #define TYPES (IBV_EVENT_WQ_FATAL + 1)
-/* A peer can break its own queue pairs as often as it connects: one line of a type in this time. */
+/* Log one line per event type in this time, because a peer can break its own queue pairs as often as it connects. */
 #define LOG_EVERY_NS (10 * NS_PER_S)
 
 static const struct {
@@ -31,7 +31,7 @@ static const struct {
 	[IBV_EVENT_PATH_MIG] = { "path_mig", LOG_LVL_INFO },
 	[IBV_EVENT_PATH_MIG_ERR] = { "path_mig_err", LOG_LVL_WARN },
 	[IBV_EVENT_DEVICE_FATAL] = { "device_fatal", LOG_LVL_ERROR },
-	[IBV_EVENT_PORT_ACTIVE] = { "port_active", LOG_LVL_WARN },	/* it was down: the end of what a warning began */
+	[IBV_EVENT_PORT_ACTIVE] = { "port_active", LOG_LVL_WARN },	/* ends the outage that a warning announced */
 	[IBV_EVENT_PORT_ERR] = { "port_err", LOG_LVL_WARN },
 	[IBV_EVENT_LID_CHANGE] = { "lid_change", LOG_LVL_INFO },
 	[IBV_EVENT_PKEY_CHANGE] = { "pkey_change", LOG_LVL_INFO },
@@ -52,8 +52,8 @@ static struct {
 	uint64_t logged_ns[TYPES], unlogged[TYPES];
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER, .loops = TAILQ_HEAD_INITIALIZER(all.loops) };
 
-/* What to do about an event, and whose it is: the completion channel of the endpoint it belongs to, or NULL for all
- * endpoints of the device. */
+/* Translates an event into the action it requires. Returns the completion channel of the endpoint that owns the event's
+ * queue or queue pair, or NULL if the event concerns all endpoints of the device. */
 static const struct ibv_comp_channel *judge(const struct ibv_async_event *e, struct async_event *out)
 {
 	const struct ibv_qp *qp = NULL;
@@ -91,7 +91,7 @@ static const struct ibv_comp_channel *judge(const struct ibv_async_event *e, str
 		qp = e->element.qp;
 		out->action = ASYNC_QP_LAST_WQE;
 		break;
-	case IBV_EVENT_PORT_ERR:	/* connections whose packets are lost end by their retry counts */
+	case IBV_EVENT_PORT_ERR:	/* connections that lose packets fail when their retries run out */
 	case IBV_EVENT_PORT_ACTIVE:
 	case IBV_EVENT_COMM_EST:	/* the first receive counts as established */
 	case IBV_EVENT_SQ_DRAINED:
@@ -147,7 +147,7 @@ static void dispatch(const struct dev *dev, const struct ibv_async_event *e)
 	const struct ibv_comp_channel *channel;
 	struct async *a;
 
-	/* A newer library's. */
+	/* A newer library may report types that are unknown here. */
 	if ((unsigned)e->event_type >= TYPES)
 		return;
 	channel = judge(e, &event);
@@ -177,7 +177,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 	pthread_mutex_unlock(&all.lock);
 	if (ret == EAGAIN || ret == EINTR)
 		return;
-	/* A device that was removed has no more events; the connection manager tells of the removal. */
+	/* A removed device delivers no more events; the connection manager reports the removal. */
 	log_error("cannot read the events of RDMA device %s: %s", dev->name, strerror(ret));
 	ev_io_stop(loop, w);
 }

@@ -96,7 +96,7 @@ int cm_next_event(struct cm_channel *c, struct cm_event *out)
 	out->context = e->listen_id ? e->listen_id->context : e->id->context;
 	out->status = e->status;
 	out->qpn = e->param.conn.qp_num;
-	/* The kernel swaps the two numbers, so that each side is told its own limit (cm_format_req_event). */
+	/* The kernel swaps the two numbers, so that each side sees its own limit (cm_format_req_event). */
 	out->reads = e->event == RDMA_CM_EVENT_CONNECT_REQUEST ? e->param.conn.responder_resources :
 		     e->param.conn.initiator_depth;
 	out->private_bytes = 0;
@@ -179,9 +179,9 @@ struct ibv_context *cm_device(const struct rdma_cm_id *id)
 	return id->verbs;
 }
 
-/* TIMEWAIT of a connection, as the exponent n of 4.096 us x 2^n: cm_ack_timeout of the kernel's drivers/infiniband/core/cm.c.
- * It is the larger of the device's acknowledge delay and twice the packet lifetime, and one more if they are about the
- * same. */
+/* TIMEWAIT of a connection as the exponent n of 4.096 us x 2^n, computed like cm_ack_timeout in the kernel's
+ * drivers/infiniband/core/cm.c: the larger of the exponents of the device's acknowledge delay and of twice the packet
+ * lifetime, plus 1 if the two are about the same. */
 static unsigned timewait_exponent(unsigned packet_life_time, unsigned ack_delay)
 {
 	unsigned larger = MAX(packet_life_time + 1, ack_delay), smaller = MIN(packet_life_time + 1, ack_delay);
@@ -189,7 +189,7 @@ static unsigned timewait_exponent(unsigned packet_life_time, unsigned ack_delay)
 	return MIN(larger + (smaller + 1 >= larger), TIMEWAIT_EXPONENT_MAX);
 }
 
-/* Each end begins its TIMEWAIT when it learns of the disconnect, the later one up to a TIMEWAIT after the other. */
+/* Each end begins its TIMEWAIT when it learns of the disconnect: one of them up to a TIMEWAIT after the other. */
 uint64_t cm_rest_ns(const struct rdma_cm_id *id, uint8_t ack_delay)
 {
 	uint64_t timewait_ns;
@@ -289,7 +289,7 @@ int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr 
 	return 0;
 }
 
-/* Port and partition are those of the path; access rights come with RTR. */
+/* Takes port and partition from the path; to_rtr sets the access rights. */
 static int to_init(struct rdma_cm_id *id, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr;
@@ -300,7 +300,7 @@ static int to_init(struct rdma_cm_id *id, struct ibv_qp *qp)
 	ret = init_attr(id, &attr, IBV_QPS_INIT, &mask);
 	if (ret)
 		return ret;
-	/* The CM would always grant remote writes. */
+	/* Cleared, because the CM always grants remote writes. */
 	attr.qp_access_flags = 0;
 	return -ibv_modify_qp(qp, &attr, mask | IBV_QP_ACCESS_FLAGS);
 }
@@ -323,7 +323,7 @@ static int to_rtr(struct ibv_qp *qp, const struct cm_path *path, const struct cm
 
 	attr.rq_psn = p->rq_psn;
 	attr.min_rnr_timer = rnr_timer(&p->retry);
-	/* What the request asked for is the peer's claim: never more than we offer. */
+	/* The number in the request is the peer's claim: never grant more than we offer. */
 	if (attr.max_dest_rd_atomic > p->reads)
 		attr.max_dest_rd_atomic = p->reads;
 	if (p->path_mtu && attr.path_mtu > p->path_mtu)
@@ -339,7 +339,7 @@ static int to_rtr(struct ibv_qp *qp, const struct cm_path *path, const struct cm
 	return -ibv_modify_qp(qp, &attr, path->mask | IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS);
 }
 
-/* The CM is not asked for the attributes of RTS, because all of them are set here. */
+/* Does not ask the CM for the RTS attributes, because it sets all of them itself. */
 static int to_rts(struct ibv_qp *qp, const struct cm_qp_param *p)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = p->sq_psn,

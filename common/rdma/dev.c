@@ -297,7 +297,7 @@ int dev_numa_node(const struct dev *d)
 	return !*d->name ? PLACE_NO_NODE : place_node_of_rdma(PLACE_SYS, d->name);
 }
 
-/* Drivers of the kernel's own have none. */
+/* In-tree drivers of the kernel have no version. */
 static json_t *driver_version(const char *driver)
 {
 	char path[IBV_SYSFS_PATH_MAX], text[64] = "";

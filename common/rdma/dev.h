@@ -25,8 +25,8 @@ struct dev {
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	uint8_t port_num;
-	/* It raises IBV_EVENT_QP_LAST_WQE_REACHED for each queue pair on a shared receive queue that went to ERR (IBTA
-	 * 11.6.3.1). Drivers known for it are mlx4 and mlx5; Soft-RoCE does not before kernel 6.5. */
+	/* The device raises IBV_EVENT_QP_LAST_WQE_REACHED for each queue pair on a shared receive queue that went to
+	 * ERR (IBTA 11.6.3.1). The mlx4 and mlx5 drivers are known to do so; Soft-RoCE does not before kernel 6.5. */
 	bool tells_last_wqe;
 	char name[IBV_SYSFS_NAME_MAX];
 	struct addr addr;		/* local address, port 0 */
@@ -45,43 +45,42 @@ int dev_name(unsigned i, char *out, size_t size) __attribute__((warn_unused_resu
 int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* The local address from which this machine's routes reach `peer`, with port 0. Sends nothing. Any thread. Errors: of
+/* The local address from which this machine's routes reach `peer`, with port 0. Sends nothing. Any thread. Errors: from
  * socket, connect or getsockname (-ENETUNREACH: no route). */
 int dev_source_addr(const struct addr *peer, struct addr *out) __attribute__((warn_unused_result));
 
-/* Opens the device that owns the local address. `name`, if not NULL, must be its name. dev_close undoes it, after all
- * that was made on the device is gone. Any thread. Errors, with a line in `err` that says what to do:
+/* Opens the device that owns the local address. `name`, if not NULL, must be its name. Close it with dev_close, after
+ * everything created on the device is gone. Any thread. Errors, with a line in `err` that says what to do:
  *   -EADDRNOTAVAIL  the address is not this machine's, or no RDMA device's
- *   -ENODEV         no device has the address, or it has another name
- *   other           of rdma_create_id, rdma_bind_addr, ibv_query_device or ibv_query_port
+ *   -ENODEV         no device has the address, or the device has another name
+ *   other           from rdma_create_id, rdma_bind_addr, ibv_query_device or ibv_query_port
  */
 int dev_open(const struct addr *local, const char *name, struct dev *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-/* Of an open device: if entry `index` of its port's GID table has another address than it was opened with, it is opened again
- * with that. Errors, with a line in `err` that names --gid-index; the device may be closed then:
+/* Reopens an open device if entry `index` of its port's GID table has another address than the one it was opened with.
+ * Errors, with a line in `err` that names --gid-index; the device may then be closed:
  *   -EINVAL        there is no such entry, or it holds no IP address of the family of the device's address
- *   -EAFNOSUPPORT  the link is no Ethernet, so GIDs are no addresses
- *   other          of dev_open */
+ *   -EAFNOSUPPORT  the link is not Ethernet, so GIDs are not IP addresses
+ *   other          from dev_open */
 int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size) __attribute__((warn_unused_result));
-/* Of an open device: whether it can have what was chosen of a path, its GID index with dev_use_gid. Errors, with a line in
- * `err` that names the option and what is allowed; the device may be closed then:
+/* Checks that an open device supports the chosen path settings, and applies the GID index with dev_use_gid. Errors,
+ * with a line in `err` that names the option and what is allowed; the device may then be closed:
  *   -EINVAL  a service level above 7 on Ethernet
- *   other    of dev_use_gid */
+ *   other    from dev_use_gid */
 int dev_fit_fabric(struct dev *d, const struct cm_fabric *f, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
-void dev_close(struct dev *d);	/* also of one that is not open: all zero */
+void dev_close(struct dev *d);	/* also on an all-zero struct, which is not open */
 
 /* The port's number if its link is Ethernet (RoCE), else 0. */
 uint8_t dev_ethernet_port(const struct dev *d);
 
-/* The NUMA node that the device, or a software device's interface, is at; PLACE_NO_NODE (common/host/place.h): none is
- * known. */
+/* The NUMA node of the device, or of a software device's interface; PLACE_NO_NODE (common/host/place.h) if unknown. */
 int dev_numa_node(const struct dev *d);
 
 bool dev_is_software(const struct dev *d);	/* rdma_rxe or siw */
 
-/* Name, driver with its version (null: the kernel's own), firmware, link, MTU, NUMA node (null: none) and limits for
- * run.json. NULL when out of memory. */
+/* Name, driver with its version (null: an in-tree driver), firmware, link, MTU, NUMA node (null: unknown) and limits,
+ * for run.json. NULL when out of memory. */
 json_t *dev_json(const struct dev *d);
 
 /* True if the device does RDMA atomics. */

@@ -11,20 +11,20 @@
 
 #define UNAWAITED_ROUNDS 16
 #define IDLE_SWEEPS 16
-#define INLINE_LEAST 64u	/* less is not worth a try */
+#define INLINE_LEAST 64u	/* smaller sizes are not worth a try */
 
 static bool is_receive(const struct ep *ep, const struct ep_cq *q)
 {
 	return q == &ep->cqs[0];
 }
 
-/* Queues to which a completion may come: that of the receives, and those with requests. */
+/* Queues that may get a completion: the receive queue, and send queues with outstanding or awaited requests. */
 static uint64_t busy_queues(const struct ep *ep)
 {
 	return ep->all_cqs & (1 | ep->with_requests | ep->with_awaited);
 }
 
-/* Puts a queue into a mask, or takes it out if `count` is 0. */
+/* Adds a queue to a mask, or removes it if `count` is 0. */
 static inline void mark_queue(uint64_t *mask, const struct ep_cq *q, uint32_t count)
 {
 	if (count)
@@ -68,8 +68,8 @@ int ep_flush_repost(struct ep *ep)
 	return -ret;
 }
 
-/* ep_flush_repost, but an error that may pass is none: make_up tries again. Not inlined, because ep_recycle, which is called
- * for each message, would save registers for it. */
+/* Calls ep_flush_repost, but ignores errors that may pass, because make_up tries again. Not inlined, because
+ * ep_recycle, which runs for each message, would then save registers. */
 static __attribute__((noinline)) int refill(struct ep *ep)
 {
 	int ret;
@@ -82,7 +82,7 @@ static __attribute__((noinline)) int refill(struct ep *ep)
 	return ret && !retry_again(&ep->reposts, "ibv_post_srq_recv", -ret) ? -EIO : 0;
 }
 
-/* Gives the SRQ what it is short of, as far as buffers are free, up to what is posted at a time. */
+/* Gives the SRQ the receives it is short of, limited by the free buffers and by the size of one post. */
 static int make_up(struct ep *ep)
 {
 	uint32_t n = MIN(MIN(ep->n_short, ep->n_free), REPOST_BATCH - 1 - ep->n_repost);
@@ -117,7 +117,7 @@ int ep_take_events(struct ep *ep)
 	uint64_t left = 0;
 	int ret = 0;
 
-	/* Each armed queue raises one event. Looking for more would be a system call for nothing. */
+	/* Each armed queue raises one event, so looking for more would waste a system call. */
 	while (ep->n_armed > 0) {
 		struct ep_cq *q;
 
@@ -204,7 +204,7 @@ void ep_set_spin(struct ep *ep, bool spin)
 			log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
 }
 
-/* For all receives, after it was armed for solicited ones. */
+/* Arms the receive queue for all receives, after it was armed for solicited ones only. */
 static void arm_receives_again(struct ep *ep)
 {
 	struct ep_cq *q = &ep->cqs[0];
@@ -273,7 +273,7 @@ static int dispatch(struct ep *ep, struct ep_cq *q, const struct ibv_wc *wc, int
 	return refill(ep) ? -EIO : n;
 }
 
-/* Takes receives from their queue before any of them is handled: a batch, or all. */
+/* Polls receives before any of them is handled: one batch, or all (look_at_all). */
 static int look(struct ep *ep, struct ep_cq *q)
 {
 	int n;
@@ -372,7 +372,7 @@ static void run_deferred(struct ep *ep)
 
 void ep_unhold(struct ep *ep)
 {
-	/* Still held meanwhile, so work that is deferred from within is run in the same round. */
+	/* The endpoint stays held while the work runs, so work deferred by it runs in the same round. */
 	if (ep->holds == 1)
 		run_deferred(ep);
 	ep->holds--;
@@ -506,7 +506,7 @@ void ep_get_counts(const struct ep *ep, struct ep_counts *out)
 	out->mrs = ep->mr != NULL;
 }
 
-/* The next size to ask for after one that was refused: a power of two, or none at all. */
+/* The next inline size to request after `bytes` was refused: a smaller power of two, or 0. */
 static uint32_t less_inline(uint32_t bytes)
 {
 	uint32_t less = 1;
@@ -516,7 +516,7 @@ static uint32_t less_inline(uint32_t bytes)
 	return less < INLINE_LEAST ? 0 : less;
 }
 
-/* The device has granted a queue pair so many bytes. */
+/* Records the inline size that the device granted a queue pair. */
 static void note_inline(struct ep *ep, uint32_t granted)
 {
 	ep->inline_granted = MIN(ep->inline_granted, granted);
@@ -540,7 +540,7 @@ int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
 		return -ENOSPC;
 	attr.send_cq = ep->cqs[i].cq;
 	*out = ibv_create_qp(ep->pd, &attr);
-	/* The size is one cause of EINVAL; if there is another, none helps, and all the same go without for all. */
+	/* The inline size is one cause of EINVAL. If the cause is another, no size helps, and inline data stays off. */
 	while (!*out && errno == EINVAL && ep->inline_bytes) {
 		ep->inline_bytes = less_inline(ep->inline_bytes);
 		attr.cap = (struct ibv_qp_cap){ .max_send_wr = ep->sq_depth, .max_send_sge = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An endpoint from within: for ep.c, which runs it, and ep_make.c, which makes and frees it. */
+/* Internals of an endpoint, for ep.c, which runs it, and ep_make.c, which creates and frees it. */
 #ifndef RAMPART_COMMON_EP_INTERNAL_H
 #define RAMPART_COMMON_EP_INTERNAL_H
 
@@ -7,21 +7,21 @@
 #include "common/rdma/ep.h"
 
 #define REPOST_BATCH 128
-#define SEND_CQS_MAX 63	/* these and the queue of receives have a bit each in 64 */
-/* The SRQ's limit: with fewer receives than this the device raises an event. Peers that keep to their credits leave EP_BATCH
- * receives to a thread that sleeps, so the event means that one does not; half of them are left for the others. */
+#define SEND_CQS_MAX 63	/* these and the receive queue have one bit each in a 64-bit mask */
+/* The device raises an event if the SRQ holds fewer receives. While the thread sleeps, peers that keep to their credits
+ * leave EP_BATCH, so the event means that a peer exceeds its credits; the other half is left for the other peers. */
 #define SRQ_LIMIT (EP_BATCH / 2)
 
-/* Memory of buffers that ep_trim leaves where it is, so that light traffic does not wait for pages. */
+/* Buffer memory that ep_trim does not return to the kernel, so that light traffic does not wait for pages. */
 #define EP_KEPT_BYTES (256u << 10)
 
 struct ep_cq {
 	struct ibv_cq *cq;
 	uint64_t bit;		/* in the masks of struct ep */
 	uint32_t room;		/* QPs that can still be assigned (send CQs) */
-	uint32_t awaited;	/* completions to come that somebody waits for (send CQs) */
-	uint32_t out;		/* requests that were posted and not retired (send CQs) */
-	unsigned int events;	/* taken and not acked */
+	uint32_t awaited;	/* outstanding completions that somebody waits for (send CQs) */
+	uint32_t out;		/* requests posted and not yet retired (send CQs) */
+	unsigned int events;	/* events taken and not yet acked */
 	bool armed;		/* the next completion raises an event */
 };
 
@@ -35,18 +35,18 @@ struct ep {
 	struct ibv_mr *mr;
 	struct ep_cq cqs[1 + SEND_CQS_MAX];	/* [0] receives */
 	uint32_t n_cqs, n_armed;
-	/* One bit for each of cqs[]. all_cqs: it exists. to_poll: it may hold completions. with_requests: requests are
-	 * outstanding. with_awaited: somebody awaits a completion. */
+	/* One bit for each of cqs[]. all_cqs: the queue exists. to_poll: it may hold completions. with_requests: it has
+	 * outstanding requests. with_awaited: somebody awaits a completion. */
 	uint64_t all_cqs, to_poll, with_requests, with_awaited;
 	uint32_t sweeps;
 	uint64_t sends_out;
 	struct ep_work work;
-	uint32_t rounds;	/* of polling */
+	uint32_t rounds;	/* polling rounds: calls of ep_process */
 	uint32_t next_cq;
 	uint64_t batch, look;
 	bool spin, solicited_only;
 	bool limit_armed;	/* the SRQ raises an event at SRQ_LIMIT */
-	bool srq_low;		/* it has raised one since it was armed: all receives raise events */
+	bool srq_low;		/* that event came, and the limit was not armed again: all receives raise events */
 	uint32_t sq_depth, inline_bytes, post_list, signal_every;
 	uint32_t inline_wanted, inline_granted;
 	uint32_t holds;
@@ -57,13 +57,13 @@ struct ep {
 	uint32_t buf_bytes;
 	size_t stride;		/* from one buffer to the next */
 	uint32_t n_bufs, n_free, n_posted;
-	uint32_t n_short;	/* receives that the SRQ is short of */
-	uint32_t *free_bufs;	/* stack: buffers at its bottom have not been used for the longest time */
+	uint32_t n_short;	/* receives missing from the SRQ */
+	uint32_t *free_bufs;	/* stack: the buffers at its bottom have been unused for longest */
 	uint32_t n_unused;	/* entries at the bottom that nobody has taken since ep_trim began to watch them */
-	uint32_t n_trimmed;	/* entries at the bottom whose pages the kernel has back */
+	uint32_t n_trimmed;	/* entries at the bottom whose pages were returned to the kernel */
 	struct ep_buf_link *links;
 
-	/* What the last look at the receive queue found: `seen_n` completions, handled up to `seen_at`. */
+	/* Result of the last look at the receive queue: `seen_n` completions, `seen_at` of them handled. */
 	struct ibv_wc *seen;
 	uint32_t seen_max, seen_n, seen_at;
 
@@ -73,13 +73,13 @@ struct ep {
 	struct ibv_sge repost_sge[REPOST_BATCH];
 };
 
-/* Arms the queue if something is awaited in it; it is polled afterwards, for what came before raises no event. Errors: of
- * ibv_req_notify_cq. */
+/* Arms the queue if a completion is awaited there, and marks it to be polled, because completions that came earlier
+ * raise no event. Errors: from ibv_req_notify_cq. */
 int ep_arm(struct ep *ep, struct ep_cq *q) __attribute__((warn_unused_result));
-/* Gives the SRQ what ep_recycle collected. Errors: of ibv_post_srq_recv; buffers that it did not take are free then, and the
- * SRQ is short of them until ep_process makes up for it. */
+/* Gives the SRQ the buffers that ep_recycle collected. Errors: from ibv_post_srq_recv; buffers that were not accepted
+ * are then free, and the SRQ is short of receives until ep_process posts the missing ones. */
 int ep_flush_repost(struct ep *ep) __attribute__((warn_unused_result));
-/* Acks the events that were taken: destroying the queue waits for that. */
+/* Acks the taken events, because destroying the queue waits for their acks. */
 void ep_ack(struct ep_cq *q);
 
 #endif

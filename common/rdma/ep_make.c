@@ -73,7 +73,7 @@ static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_
 	return 0;
 }
 
-/* What a look at the receive queue finds: as much as the queue holds, or a batch. */
+/* Allocates the completions that one look at the receive queue can find: as many as the queue holds, or one batch. */
 static int make_seen(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
 {
 	uint32_t most = cfg->look_at_all ? cfg->recv_depth + EP_BATCH : EP_BATCH;
@@ -88,7 +88,7 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A large buffer that has its pages to itself touches no more of them, and ep_trim can then give it back alone. */
+/* Starting a large buffer on a page boundary touches no more pages, and lets ep_trim return its pages separately. */
 size_t ep_stride(uint64_t buf_bytes, bool registered)
 {
 	return registered || buf_bytes < 2 * page_bytes() ? roundup(buf_bytes, 64) : roundup(buf_bytes, page_bytes());
@@ -197,7 +197,7 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 
 #define TRIM_CALLS_MAX 256
 
-/* Number of stack entries whose buffers may be given back; if buffers share pages, 0 unless all of them are free. */
+/* Number of stack entries whose buffers may be returned; if buffers share pages, 0 unless all of them are free. */
 static uint32_t trimmable(const struct ep *ep)
 {
 	bool share_pages = ep->stride % page_bytes();
@@ -211,7 +211,7 @@ bool ep_needs_trim(const struct ep *ep)
 	return !ep->mr && (ep->n_unused < ep->n_free || MIN(ep->n_trimmed, ep->n_unused) < trimmable(ep));
 }
 
-/* Gives back the next buffers of the stack that lie beside each other: one system call. Returns their bytes. */
+/* Returns the next buffers of the stack to the kernel, as far as they are adjacent, in one system call: their bytes. */
 static size_t trim_neighbours(struct ep *ep, uint32_t upto, size_t most_bytes)
 {
 	uint32_t low = ep->free_bufs[ep->n_trimmed++], high = low;
@@ -240,7 +240,7 @@ bool ep_trim(struct ep *ep, size_t budget_bytes)
 		madvise(ep->slab, ep->slab_bytes, MADV_DONTNEED);
 		ep->n_trimmed = upto;
 	}
-	/* Each call stops the process' other threads for a moment. */
+	/* The number of calls is limited, because each briefly stops the process's other threads. */
 	for (size_t done = 0; ep->n_trimmed < upto && done < budget_bytes && calls < TRIM_CALLS_MAX; calls++)
 		done += trim_neighbours(ep, upto, budget_bytes - done);
 	if (ep->n_trimmed < upto)

@@ -12,13 +12,13 @@
 #include "common/rdma/ep.h"
 #include "common/base/log.h"
 
-/* Budgets of one turn of the loop: completions and their time, CM events and theirs, the time of on_rest. The time of
- * completions is limited too because a software device carries a request out while it is posted: the next completion is
- * then always there, and a turn would never end. All watchers of a turn share the budget of completions: with one each,
- * a few large requests would keep the loop from its other descriptors for seconds. */
+/* Budgets of one turn of the loop: number and time of completions, number and time of CM events, and the time of
+ * on_rest. Completions have a time limit because a software device executes a request while it is posted: the next
+ * completion is then always ready, and a turn would never end. All watchers of a turn share the budget of completions:
+ * with one budget each, a few large requests would keep the loop from its other descriptors for seconds. */
 #define WC_BUDGET 512
 #define TIME_BUDGET_NS NS_PER_MS
-/* Between two tries to take a CM event while memory is short. */
+/* Delay between two attempts to take a CM event while memory is short. */
 #define CM_AGAIN_NS_MIN (10 * NS_PER_MS)
 #define CM_AGAIN_NS_MAX NS_PER_S
 #define CM_BUDGET 256
@@ -55,7 +55,7 @@ void pump_fail(struct pump *p)
 		p->on_broken(p->arg);
 }
 
-/* True if the turn's budget is used up, and there may be more. */
+/* True if the turn's budget is used up and more completions may be waiting. */
 static bool process(struct pump *p)
 {
 	for (;;) {
@@ -110,7 +110,7 @@ static void on_sweep(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	/* Before the polls: an SRQ that was emptied until then tells of nothing. */
+	/* Arm before polling, because an SRQ that is already below its limit raises no event. */
 	ep_watch_srq(p->ep);
 	ep_sweep(p->ep);
 	process_and_continue(p);
@@ -123,15 +123,15 @@ static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 	(void)loop;
 	(void)revents;
 	if (p->mode == POLL_ADAPTIVE) {
-		/* Before the events are taken, so that the queues are not armed again. */
+		/* Spin before taking the events, so that ep_take_events does not arm the queues again. */
 		p->spinning = true;
 		p->last_busy_ns = clock_now_ns();
 		ep_set_spin(p->ep, true);
 	}
-	/* Messages are answered before their event is taken and the queue is armed again: that takes two system calls. */
+	/* Answer messages first, because taking the event and arming the queue again takes two system calls. */
 	ep_sweep(p->ep);
 	process_and_continue(p);
-	/* There is more to do before the thread may sleep: the event stays in the channel and wakes it again. */
+	/* If more completions are waiting, the event stays in the channel, so that it wakes the thread again. */
 	if (p->broken || p->first->stop || ev_is_active(&p->more))
 		return;
 	if (ep_take_events(p->ep)) {
@@ -142,7 +142,7 @@ static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 	process_and_continue(p);
 }
 
-/* Handles the completions that are there, whatever the queues are armed for. */
+/* Handles all completions that have come, including those that raise no event. */
 static void look_now(struct pump *first)
 {
 	struct pump *p;
@@ -151,7 +151,7 @@ static void look_now(struct pump *first)
 		if (p->broken)
 			continue;
 		ep_sweep(p->ep);
-		begin_turn(p, 0); /* each piece of on_rest may take long */
+		begin_turn(p, 0); /* a new budget, as each piece of on_rest may take long */
 		process_and_continue(p);
 	}
 }
@@ -194,7 +194,7 @@ void pump_rest_is_due(struct pump *p)
 	ev_idle_start(p->loop, &p->awake);
 }
 
-/* No event was taken. The descriptor stays readable, so it is left alone until the next try. */
+/* No event was taken, so the descriptor stays readable: stop watching it until the next attempt. */
 static void on_cm_failed(struct pump *p, int err)
 {
 	uint64_t ns;
@@ -204,7 +204,7 @@ static void on_cm_failed(struct pump *p, int err)
 		pump_fail(p);
 		return;
 	}
-	/* As long again as it has been failing. */
+	/* Wait as long as reading has been failing so far. */
 	ns = MIN(MAX(retry_failing_ns(&p->cm_reads), CM_AGAIN_NS_MIN), CM_AGAIN_NS_MAX);
 	ev_timer_set(&p->cm_again, (double)ns / 1e9, 0.);
 	ev_timer_start(p->loop, &p->cm_again);
@@ -296,7 +296,7 @@ void pump_start(struct pump *p, struct ev_loop *loop, struct ep *ep, struct cm_c
 	p->more.data = p;
 	ev_timer_init(&p->sweep, on_sweep, 0., 0.);
 	p->sweep.data = p;
-	/* The last that is called in a turn. */
+	/* Lowest priority, so that on_rest is called last in a turn. */
 	ev_check_init(&p->rest, on_rest);
 	ev_set_priority(&p->rest, EV_MINPRI);
 	p->rest.data = p;
@@ -379,7 +379,7 @@ static bool one_spins(const struct pump *first)
 	return false;
 }
 
-/* Starts the sweep of every pump that sleeps with the loop and needs it. */
+/* Starts the sweep timer of every pump that does not spin and needs sweeps. */
 static void start_sweeps(struct pump *first)
 {
 	struct pump *p;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pool of queue pairs. See qp_pool.h.
  *
- * Lists are chains of indices into the one array of slots, as the map is: half the size of pointers, and a slot's number
- * is what callers hold. Invariant: every slot is on exactly one of: the absent stack, the free stack, the heap of those in
- * quarantine, or is in use. Rests may be of any length, for each path has its own; so a heap has them, the one that ends
- * first at its top, and a slot is put in or taken out in log n steps (put in in one, where all rests are of one length).
- * The map from QP number to owner holds every QP that exists; the owner of one that is not in use is QP_POOL_NONE. The
- * entries have the owner beside the number, so that a message needs no look at the slot and the QP.
+ * Lists are chains of indices into the array of slots: indices are half the size of pointers, and callers hold a slot's
+ * number anyway. Invariant: every slot is in use or in exactly one of the absent stack, the free stack and the heap of
+ * slots in quarantine. Each path has its own rest time, so the resting slots are kept in a heap, with the one whose
+ * rest ends first on top; adding or removing a slot takes log n steps (adding takes one, where all rests have the same
+ * length). The map from QP number to owner holds every QP that exists; the owner of a QP that is not in use is
+ * QP_POOL_NONE. The map's entries hold the owner, so that a message needs to access neither the slot nor the QP.
  */
 #include "common/rdma/qp_pool.h"
 
@@ -18,7 +18,7 @@
 #include "common/rdma/ep.h"
 #include "common/base/log.h"
 
-/* After a QP could not be made ahead of demand: until the next try, and the next log line. */
+/* Delay before the next attempt, and the next log line, after a QP could not be created ahead of demand. */
 #define RETRY_NS UINT64_C(10000000000)
 /* A window of this length in which no QP was taken shows which free QPs are surplus; the reserve stays. */
 #define TRIM_WINDOW_NS UINT64_C(10000000000)
@@ -27,17 +27,17 @@ enum slot_state { SLOT_ABSENT, SLOT_FREE, SLOT_IN_USE, SLOT_QUARANTINE };
 
 struct slot {
 	struct ibv_qp *qp;
-	uint64_t rest_ns;	/* how long it will rest */
+	uint64_t rest_ns;	/* how long the QP will rest after its use */
 	uint64_t rests_since_ns;
 	uint32_t owner;
 	uint32_t generation;
 	uint32_t cq_index;
-	uint32_t next;		/* in its stack */
+	uint32_t next;		/* next slot in the same stack */
 	enum slot_state state;
 	bool reusable;
 };
 
-/* No QP has this number: there are 24 bits. */
+/* No QP has this number, because QP numbers have 24 bits. */
 #define NO_QPN UINT32_MAX
 
 struct map_entry {
@@ -50,15 +50,15 @@ struct qp_pool {
 	struct qp_pool_config cfg;
 	struct slot *slots;
 	uint32_t absent, free;	/* tops of stacks */
-	uint32_t *resting;	/* binary heap of counts.quarantined slots, by the end of their rests */
+	uint32_t *resting;	/* binary heap of counts.quarantined slots, ordered by the end of their rests */
 	struct map_entry *map;	/* open addressing */
 	uint32_t map_mask;
 	struct qp_pool_counts counts;
-	uint64_t retry_at_ns;	/* after a QP could not be made ahead of demand */
+	uint64_t retry_at_ns;	/* no attempt to create a QP ahead of demand before this */
 	uint32_t demand;	/* QPs that will be wanted soon */
-	uint64_t window_end_ns;	/* of the window that shows what is surplus */
-	uint32_t free_low;	/* fewest QPs that were free in it */
-	uint64_t taken_before;	/* QPs ever taken when it began */
+	uint64_t window_end_ns;	/* end of the window that shows which free QPs are surplus */
+	uint32_t free_low;	/* smallest number of free QPs in the window */
+	uint64_t taken_before;	/* QPs taken before the window began */
 	uint32_t surplus;	/* free QPs to destroy */
 };
 
@@ -256,7 +256,7 @@ static void put_to_rest(struct qp_pool *p, uint32_t slot)
 	p->resting[i] = slot;
 }
 
-/* Takes out the slot whose rest ends first. */
+/* Removes the slot whose rest ends first. */
 static uint32_t take_from_rest(struct qp_pool *p)
 {
 	uint32_t n = --p->counts.quarantined, first = p->resting[0], last = p->resting[n], i = 0;
@@ -273,7 +273,7 @@ static uint32_t take_from_rest(struct qp_pool *p)
 	return first;
 }
 
-/* UINT64_MAX: none rests. */
+/* UINT64_MAX: no slot rests. */
 static uint64_t first_rest_end_ns(const struct qp_pool *p)
 {
 	return p->counts.quarantined ? rest_end_ns(p, p->resting[0]) : UINT64_MAX;
@@ -322,7 +322,7 @@ static uint32_t wanted(const struct qp_pool *p)
 	return p->cfg.reserve + p->demand;
 }
 
-/* At the end of a window: the QPs that were free throughout it were not needed. */
+/* At the end of a window, QPs that were free throughout it are surplus. */
 static void judge_surplus(struct qp_pool *p, uint64_t now_ns)
 {
 	uint64_t taken = p->counts.hits + p->counts.misses;

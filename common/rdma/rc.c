@@ -14,7 +14,7 @@
 #include "common/base/hot.h"
 #include "common/base/log.h"
 
-#define RESERVED_ENTRIES 2	/* the special one and the beacon */
+#define RESERVED_ENTRIES 2	/* for a probe or bind (the special entry), and for the beacon */
 
 /* Requests posted with one doorbell. */
 struct chain {
@@ -22,7 +22,7 @@ struct chain {
 	struct ibv_sge sge[EP_POST_LIST_MAX];
 	uint32_t n;
 	uint32_t signalled;
-	int awaited;			/* completions somebody waits for */
+	int awaited;			/* completions that somebody waits for */
 };
 
 static void run_deferred(struct ep_deferred *d);
@@ -88,7 +88,7 @@ static void unawait(struct rc *rc, const struct ibv_send_wr *wr)
 			ep_await(rc->ep, rc->qp, -1);
 }
 
-/* Posts `n` requests in a chain: so many are signalled, and of so many completions somebody waits for. */
+/* Posts a chain of `n` requests; `signalled` of them are signalled, and somebody waits for `awaited` completions. */
 static int post(struct rc *rc, struct ibv_send_wr *wr, uint32_t n, uint32_t signalled, int awaited,
 		struct ibv_send_wr **bad)
 {
@@ -201,7 +201,7 @@ static struct ibv_send_wr *next_of_chain(struct chain *ch)
 	return wr;
 }
 
-/* Unsignalled: the completion of the message behind it retires both, and a WRITE that fails always completes. */
+/* The WRITE is unsignalled: the completion of the message behind it retires both, and a failed WRITE completes. */
 static void chain_write(struct rc *rc, struct chain *ch, const struct ep_write *write)
 {
 	struct ibv_send_wr *wr = next_of_chain(ch);
@@ -547,7 +547,7 @@ void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable)
 		return;
 	rest_ns = cm_rest_ns(rc->id, ep_dev(rc->ep)->attr.local_ca_ack_delay);
 	free_all_held(rc);
-	/* Entries whose completion was flushed, or that had none, were not retired. */
+	/* Entries without a completion of their own, or whose completion was flushed, were not retired. */
 	if (rc->sq_used) {
 		retire(rc, rc->sq_used);
 		ep_poll_again(rc->ep, rc->qp);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One end of a reliable connection: a pooled QP, its CM id, its send queue account and its drain.
  *
- * Embedded in the server's and the client's connection objects, which own the state machine; this is
- * what both need of verbs. Owning thread: the endpoint's, for every function here. None of them blocks. What
- * can fail returns 0 or a negative error; each lists its own.
+ * Embedded in the server's and the client's connection objects, which own the state machine; this is the use of verbs
+ * that both share. Owning thread: the endpoint's, for every function here. None of them blocks. Functions that can fail
+ * return 0 or a negative error; each prototype lists its own.
  *
- * Messages are posted in chains: the messages of one batch of completions (or of an ep_hold) share a doorbell, up to the
- * endpoint's post_list of them. Send queue account: posting a request takes an entry, and a signalled completion says how
- * many entries it retires. Messages that find no free entry wait in a list of buffers and are posted, in order, when
- * entries are retired. A message may have a WRITE in front, which is posted with it and takes an entry of its own.
- * Nothing is allocated.
+ * Messages are posted in chains: the messages of one batch of completions (or of an ep_hold) share a doorbell, up to
+ * the endpoint's post_list of them. Send queue account: posting a request takes an entry, and a signalled completion
+ * says how many entries it retires. Messages that find no free entry wait in a list of buffers and are posted, in
+ * order, when entries are retired. A message may have a WRITE in front, which is posted with it and takes an entry of
+ * its own. Nothing is allocated.
  */
 #ifndef RAMPART_COMMON_RC_H
 #define RAMPART_COMMON_RC_H
@@ -25,7 +25,7 @@
 
 struct rc;
 
-/* Posting messages that were put off failed: the connection is broken. Called on the endpoint's thread, from within
+/* Called when posting deferred messages failed: the connection is broken. Runs on the endpoint's thread, inside
  * ep_unhold. */
 typedef void rc_on_broken_fn(struct rc *rc);
 
@@ -44,10 +44,10 @@ struct rc {
 	rc_on_broken_fn *on_broken;
 	struct ep_deferred deferred;	/* posts the waiting messages */
 	uint32_t slot;			/* QP_POOL_NONE: no QP */
-	uint64_t id_base;		/* what the ids of all its requests have in common: the QP's slot and generation */
+	uint64_t id_base;		/* part that the wr_ids of all requests share: the QP's slot and generation */
 	uint32_t waiting_head, waiting_tail;	/* buffers of messages that are not posted yet */
 	uint32_t waiting_n, waiting_writes;	/* number of waiting messages, and of those with a WRITE in front */
-	uint32_t held_head, held_tail;	/* buffers of posted messages whose completion did not come yet */
+	uint32_t held_head, held_tail;	/* buffers of posted messages whose completion is outstanding */
 	uint16_t sq_used;		/* entries posted and not retired */
 	uint16_t unsignalled;		/* posted since the last signalled one */
 	uint16_t must_signal_at;	/* a request that makes `unsignalled` reach this must have a completion */
@@ -59,10 +59,10 @@ struct rc {
 	bool drained;			/* the beacon came back */
 	bool needs_last_wqe;		/* draining ends with ASYNC_QP_LAST_WQE too */
 	bool had_last_wqe;
-	bool abandoned;			/* its completions are not waited for any more: its QP is not used again */
+	bool abandoned;			/* nobody waits for the completions any more; the QP is not used again */
 };
 
-/* Sets everything to "no id, no QP". `on_broken` may be NULL where nothing is put off. The endpoint and the pool must
+/* Sets everything to "no id, no QP". `on_broken` may be NULL if no message is deferred. The endpoint and the pool must
  * outlive the connection. */
 void rc_init(struct rc *rc, struct ep *ep, struct qp_pool *pool, rc_on_broken_fn *on_broken);
 
@@ -70,17 +70,18 @@ void rc_init(struct rc *rc, struct ep *ep, struct qp_pool *pool, rc_on_broken_fn
  * QP, are those of qp_pool_get:
  *   -EAGAIN  all QPs of the pool are in use or rest
  *   -ENOSPC  no completion queue has room for another QP
- *   other    one had to be made, and ibv_create_qp or ibv_modify_qp failed with it (-ENOMEM: the device has no more)
+ *   other    from ibv_create_qp or ibv_modify_qp, for a QP that had to be created (-ENOMEM: the device has no more)
  */
 int rc_take_qp(struct rc *rc, uint32_t owner) __attribute__((warn_unused_result));
 
 /* The QP's number; 0 if there is none, which a connected QP never has. */
 uint32_t rc_qpn(const struct rc *rc);
 
-/* Sends the first `length` bytes of `buf`, which becomes rc's also if this fails: it is freed (ep_buf_put) when the data
- * has left it, or at once if it fits inline. While the endpoint is held, and chains are allowed, the message is put
- * off to the end of that, and a failure is told by on_broken. Errors, after which the connection is of no more use:
- *   -ENOTCONN  it is being drained
+/* Sends the first `length` bytes of `buf`. Takes ownership of `buf`, even on failure, and frees it (ep_buf_put) when
+ * the data has left it, or at once if it fits inline. While the endpoint is held and post_list allows chains, the
+ * message is deferred to the end of the hold, and on_broken reports a failure. Errors, after which the connection is
+ * unusable:
+ *   -ENOTCONN  the connection is being drained
  *   other      what ibv_post_send failed with (-EINVAL: the QP is not in RTS; -ENOMEM: the device has no room)
  */
 int rc_send(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
@@ -89,8 +90,8 @@ int rc_send_unsolicited(struct rc *rc, uint32_t buf, uint32_t length) __attribut
 /* The same with 4 bytes of immediate data, sent as they are in memory. Errors as rc_send. */
 int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
 
-/* The same, behind a WRITE of at least one byte, where may_write was set: both go with one doorbell. The peer that
- * has the message has the data. The WRITE's source must stay as it is until then. Errors as rc_send. */
+/* The same, behind a WRITE of at least one byte; one doorbell posts both. Requires may_write. A peer that has the
+ * message also has the data; until then, the WRITE's source must not change. Errors as rc_send. */
 int rc_write_send(struct rc *rc, const struct ep_write *write, uint32_t buf, uint32_t length)
 	__attribute__((warn_unused_result));
 
@@ -113,45 +114,46 @@ struct rc_rma {
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t operand;		/* atomics: what is added, or swapped in */
-	uint32_t imm;			/* WRITE_WITH_IMM: 4 bytes, sent as they are in memory, that take a receive of the peer */
-	uint64_t compare;		/* compare and swap: if this is the old value */
-	bool signal;			/* ask for a completion; an unsignalled request is retired by a later one's */
+	uint32_t imm;			/* WRITE_WITH_IMM: 4 bytes, sent as in memory; takes a receive of the peer */
+	uint64_t compare;		/* compare and swap: swap only if this is the old value */
+	bool signal;			/* ask for a completion; that of a later request retires an unsignalled one */
 };
 
-/* Posts `n` requests in order, behind all messages, post_list of them with one doorbell. The local memory stays the
- * caller's and must stay as it is until the completion. Errors:
+/* Posts `n` requests in order, behind all messages, up to post_list of them with one doorbell. The local memory stays
+ * the caller's and must not change until the completion. Errors:
  *   -EAGAIN    rc_room is less than n; nothing is posted
  *   -ENOTCONN  the connection is being drained; nothing is posted
- *   other      what ibv_post_send failed with: some may have been posted, and the connection is broken
+ *   other      what ibv_post_send failed with: some requests may have been posted, and the connection is broken
  */
 int rc_rma(struct rc *rc, const struct rc_rma *ops, uint32_t n) __attribute__((warn_unused_result));
 /* Send queue entries that are free for messages and requests. */
 uint32_t rc_room(const struct rc *rc);
 
 /* Accounts for a completion of this connection's send side (`w` unpacked from its wr_id): frees buffers, retires
- * entries, sends what waits. While draining it never fails. Errors, after which the connection is broken:
+ * entries, posts waiting messages. Never fails while draining. Errors, after which the connection is broken:
  *   -EIO   the completion's status is an error
- *   other  what ibv_post_send failed with, for what waited
+ *   other  what ibv_post_send failed with, for a waiting message
  */
 int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 	__attribute__((warn_unused_result));
 
-/* Moves the QP to ERR and posts the beacon, once; messages that wait lose their buffers. Afterwards rc_is_drained becomes
- * true when all of the send side's completions were polled and, where the device says so (struct dev's tells_last_wqe),
- * the QP has returned what it had taken from the shared receive queue. If the QP cannot be moved, or takes no beacon
- * because it never was connected, it counts as drained at once. The caller sets a deadline and then calls rc_abandon. */
+/* Moves the QP to ERR, posts the beacon and frees the buffers of waiting messages, once. rc_is_drained becomes true
+ * when all completions of the send side were polled and, if the device reports it (tells_last_wqe in struct dev), the
+ * QP has returned what it took from the shared receive queue. A QP that cannot be moved, or takes no beacon because it
+ * was never connected, counts as drained at once. The caller sets a deadline and then calls rc_abandon. */
 void rc_drain(struct rc *rc);
-/* ASYNC_QP_LAST_WQE of this connection's QP, at any time. rc_is_drained may be true afterwards. */
+/* Call on ASYNC_QP_LAST_WQE of this connection's QP, at any time. rc_is_drained may be true afterwards. */
 void rc_on_last_wqe(struct rc *rc);
-/* Of a connection that was drained, if its completions do not come: the device is gone, or the deadline has passed.
- * Takes back what the device still has (RESET). The connection counts as drained, and its QP is destroyed after its
- * rest instead of being used again. */
+/* Call after rc_drain if the completions do not come, because the device is gone or the deadline has passed. Resets the
+ * QP, which takes back all its requests from the device. The connection then counts as drained, and its QP is destroyed
+ * after its rest instead of being used again. */
 void rc_abandon(struct rc *rc);
 /* True if there is no QP or it is drained. */
 bool rc_is_drained(const struct rc *rc);
 
-/* Nothing if there is neither an id nor a QP. Frees the buffers that were held, destroys the CM id and gives the drained QP, if there is one, back to the pool, at
- * the time `now_ns` of clock_now_ns; it rests for as long as the CM id's path asks (cm_rest_ns). Without `qp_reusable` it is destroyed after its rest (qp_pool_put). */
+/* Frees the held buffers, destroys the CM id and returns the drained QP, if any, to the pool at `now_ns`
+ * (clock_now_ns). The QP rests for as long as the CM id's path requires (cm_rest_ns), and is destroyed afterwards
+ * unless `qp_reusable` (qp_pool_put). Does nothing if there is neither an id nor a QP. */
 void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable);
 
 #endif

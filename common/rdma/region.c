@@ -29,14 +29,14 @@ struct region_pool {
 	size_t memory_bytes;
 	uint32_t region_bytes, stride_bytes;
 	uint32_t max, in_use, mrs;
-	/* Lists of free slots: zero but never registered; zero and registered; registered and to be zeroed. */
+	/* Lists of free slots. fresh: zero, never registered; clean: zero, registered; dirty: registered, not zero. */
 	uint32_t fresh, clean, dirty, last_dirty;
 	uint32_t registering;
 	uint32_t failed;		/* registrations that failed and that region_get has not reported yet */
 	int failed_err;			/* negative errno of the last one */
 	uint64_t log_ns;		/* earliest time of the next log line about a region that cannot be had */
 	struct registrar_user user;
-	uint32_t cleared_bytes;	/* of the first dirty one */
+	uint32_t cleared_bytes;	/* bytes of the first dirty region that are zeroed already */
 	struct slot *slots;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One-sided memory: a region per connection that asks for one, reachable by that connection only.
  *
- * Each region has a memory region of its own, without remote rights. A thread made for that (registrar.h) registers it
- * when it is first wanted, and it is kept. A type 2 memory window over the whole of it is bound to the connection's QP
- * and carries the remote rights. The window is freed when the connection ends, whatever state its QP is in, which kills
- * its key; the memory is zeroed before the next use, a part at a time. (Windows are not invalidated with a work request:
- * that needs a live QP, and a bound window would pin a dead one.) Owning thread: the endpoint's, for every function
- * here. What can fail returns 0 or a negative error.
+ * Each region has a memory region of its own, without remote rights. A dedicated thread (registrar.h) registers it on
+ * first use, and the registration is kept. A type 2 memory window over the whole region is bound to the connection's QP
+ * and carries the remote rights. The window is freed when the connection ends, whatever state its QP is in, which
+ * revokes its key; the memory is zeroed before the next use, a part at a time. (Windows are not invalidated with a work
+ * request: that needs a live QP, and a bound window would pin a dead one.) Owning thread: the endpoint's, for every
+ * function here. Functions that can fail return 0 or a negative error.
  */
 #ifndef RAMPART_COMMON_REGION_H
 #define RAMPART_COMMON_REGION_H
@@ -33,8 +33,8 @@ struct region_config {
 	uint32_t max;			/* regions */
 	uint32_t region_bytes;		/* at least 1 */
 	struct registrar *registrar;	/* must outlive the pool */
-	/* A region was registered, or could not be: region_pool_collect is due. Called on the registrar's thread, with its
-	 * lock held: only wakes the endpoint's. */
+	/* Called when a registration succeeded or failed, so that region_pool_collect is due. Runs on the registrar's
+	 * thread with its lock held, so it must only wake the endpoint's thread. */
 	void (*on_registered)(void *arg);
 	void *arg;
 };
@@ -46,33 +46,33 @@ int region_pool_new(const struct region_config *cfg, struct region_pool **out) _
 /* Waits for a registration that is under way. NULL-safe. */
 void region_pool_free(struct region_pool *p);
 
-/* `waiters` connections (1 or more) want a region each. True: they must wait, and a registration is under way for each,
- * as far as there are regions. False: call region_get at once, because a region is ready or none is on its way. */
+/* Call when `waiters` connections (1 or more) want a region each. True: they must wait; a registration is under way for
+ * each, as far as regions are left. False: call region_get at once, because a region is ready or none is on its way. */
 bool region_pool_begin(struct region_pool *p, uint32_t waiters);
-/* Takes the finished registrations over. Then call region_pool_begin and region_get again for each connection that waits,
+/* Collects the finished registrations. Then call region_pool_begin and region_get again for each connection that waits,
  * the oldest first. */
 void region_pool_collect(struct region_pool *p);
-/* After these calls: a registration that failed is nobody's any more if the one who waited for it is gone. */
+/* Call after these calls: drops failures that region_get did not report, because the connections waiting are gone. */
 void region_pool_forget_failures(struct region_pool *p);
 
-/* Overwrites regions that were given back with zeros, `budget_bytes` at most: the owner of the pool does that when
- * there is time. False if there is more to do. NULL-safe. */
+/* Zeroes regions that were returned, at most `budget_bytes` per call; the pool's owner calls it when it has time. False
+ * if more is left to zero. NULL-safe. */
 bool region_pool_clear(struct region_pool *p, uint32_t budget_bytes);
 
-/* Takes a zeroed region with a new key; region_put gives it back. Errors, after which nothing is taken:
- *   -EAGAIN  none is registered, left, or clear yet
- *   other    of ibv_alloc_mw, or of ibv_reg_mr for a region that could not be registered (told once for each)
+/* Takes a zeroed region with a new key; region_put returns it. Errors, after which nothing is taken:
+ *   -EAGAIN  no region is left, or none is registered and zeroed yet
+ *   other    from ibv_alloc_mw, or from ibv_reg_mr for a failed registration (each failure is reported once)
  */
 int region_get(struct region_pool *p, uint32_t *region, struct region_grant *out)
 	__attribute__((warn_unused_result));
 /* Binds the region's window to the connection's QP, which must be in RTS. Errors as rc_bind_window. */
 int region_bind(struct region_pool *p, uint32_t region, struct rc *rc)
 	__attribute__((warn_unused_result));
-/* The region's bytes from `offset` on as what is WRITTEN: fills in local memory, key and size. False if they are
- * not all in the region, or are none. */
+/* Fills in local memory, key and size of a WRITE whose source is `bytes` of the region from `offset` on. False if the
+ * range is empty or exceeds the region. */
 bool region_source(const struct region_pool *p, uint32_t region, uint64_t offset, uint32_t bytes,
 		   struct ep_write *out) __attribute__((warn_unused_result));
-/* Revokes the key. Call before the QP goes back to its pool. */
+/* Returns the region and revokes its key. Call before the QP goes back to its pool. */
 void region_put(struct region_pool *p, uint32_t region);
 
 uint32_t region_in_use(const struct region_pool *p);

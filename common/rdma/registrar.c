@@ -9,13 +9,13 @@
 struct registrar {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t changed;		/* a job is new or done, or the thread is to end */
+	pthread_cond_t changed;		/* a job is new or done, or the thread must end */
 	struct registrar_jobs jobs;
-	const struct registrar_user *serves;	/* whose job is under way; NULL: none is */
+	const struct registrar_user *serves;	/* user whose job is under way; NULL: no job is */
 	bool stop;
 };
 
-/* Called and returns with the lock held, which it gives up while it registers. */
+/* Must be called with the lock held; releases it during the registration and returns with it held. */
 static bool run_next(struct registrar *r)
 {
 	struct registrar_job *job = STAILQ_FIRST(&r->jobs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One end of a connection as those see it who send and receive messages: over verbs (rc.h) or over a socket (sock.h), chosen
- * once, when the connection is granted. Connecting and closing differ, and are the owner's to do.
+/* One end of a connection, as seen by code that sends and receives messages: over verbs (rc.h) or over a socket
+ * (sock.h), chosen once, when the connection is granted. Connecting and closing differ, and are left to the owner.
  *
  * Owning thread: the loop's.
  */
@@ -17,12 +17,12 @@
 /* Embedded in the connection objects. */
 struct link {
 	enum transport transport;
-	struct ep *ep;		/* whose buffers it sends and receives */
+	struct ep *ep;		/* endpoint whose buffers are sent and received */
 	struct rc rc;		/* TRANSPORT_RDMA */
 	struct sock sock;	/* the others */
 };
 
-/* A SEND or a record that has come. Small enough to be passed in registers. */
+/* A SEND or a record that has arrived. Small enough to be passed in registers. */
 struct link_arrival {
 	uint32_t bytes;
 	uint32_t imm;		/* as it is in memory */
@@ -34,8 +34,8 @@ static inline bool link_is_rdma(const struct link *l)
 	return l->transport == TRANSPORT_RDMA;
 }
 
-/* Sends the first `bytes` of `buf`, which is the link's from then on. 0, or an error of rc_send; over a socket a failure is
- * told by on_end instead. */
+/* Sends the first `bytes` of `buf` and takes ownership of `buf`. Returns 0, or an error of rc_send; over a socket,
+ * on_end reports a failure instead. */
 __attribute__((warn_unused_result))
 static inline int link_send(struct link *l, uint32_t buf, uint32_t bytes)
 {
@@ -65,13 +65,13 @@ static inline int link_send_imm(struct link *l, uint32_t buf, uint32_t bytes, ui
 	return 0;
 }
 
-/* Messages that wait to be posted, or for the socket to take them. */
+/* Messages that wait to be posted, or to be accepted by the socket. */
 static inline uint32_t link_waiting(const struct link *l)
 {
 	return link_is_rdma(l) ? l->rc.waiting_n : l->sock.waiting_n;
 }
 
-/* Number of the look that found the message being handled: all that it found was there before any of it was answered. */
+/* Number of the look that found the message being handled: all its messages had arrived before any was answered. */
 static inline uint64_t link_look(const struct link *l)
 {
 	return link_is_rdma(l) ? ep_look(l->ep) : sock_look(&l->sock);

@@ -15,18 +15,17 @@
 #include "common/base/clock.h"
 #include "common/tls/tls.h"
 
-/* Small records are read many at a time, through memory of the thread; the rest of a record that is larger than this is read
- * where it is to be. */
+/* Many small records are read at a time, into memory of the thread; the rest of a record that is larger than
+ * DIRECT_BYTES is read straight into its buffer. */
 #define SCRATCH_BYTES (64u << 10)
 #define DIRECT_BYTES (8u << 10)
-/* In one turn of the loop a connection may read BUDGET_BYTES and write as many. Where many connections use up their
- * budget, they share TURN_BYTES, with at least SHARE_LEAST_BYTES each, so that the turn stays short for everybody
- * else. */
+/* In one turn of the loop a connection may read BUDGET_BYTES and write as many. If many connections use up their
+ * budget, they share TURN_BYTES, with at least SHARE_LEAST_BYTES each, so that the turn stays short for all others. */
 #define BUDGET_BYTES (256u << 10)
 #define TURN_BYTES (4u << 20)
 #define SHARE_LEAST_BYTES (16u << 10)
-#define WRITE_LEAST_BYTES ((size_t)4 << 10)	/* what a call counts as, however little it wrote */
-/* Records that go out with one system call, and bytes that go into one TLS record (RFC 8446, 5.1). */
+#define WRITE_LEAST_BYTES ((size_t)4 << 10)	/* minimum that a call counts as, however little it wrote */
+/* Maximum number of records sent with one system call, and of bytes in one TLS record (RFC 8446, 5.1). */
 #define JOINED_MAX 32u
 #define TLS_RECORD_BYTES (16u << 10)
 
@@ -35,8 +34,8 @@ struct sock_ctx {
 	struct ev_loop *loop;
 	struct ep *ep;
 	const struct sock_user *user;
-	unsigned turn;			/* of the loop (ev_iteration) */
-	uint32_t busy, busy_before;	/* budgets that were used up in it, and in the one before */
+	unsigned turn;			/* current turn of the loop (ev_iteration) */
+	uint32_t busy, busy_before;	/* budgets used up in this turn, and in the one before */
 	uint8_t in[SCRATCH_BYTES];
 	uint8_t out[TLS_RECORD_BYTES];
 };
@@ -95,7 +94,7 @@ static void end(struct sock *s, enum fail_kind kind, int code)
 	s->ctx->user->on_end(s, kind, code);
 }
 
-/* A process that has ended with something unread is gone like one that has read all. */
+/* A reset (the peer's process ended with unread data) counts as an ordinary close. */
 static void end_errno(struct sock *s, int e)
 {
 	if (e == ECONNRESET || e == EPIPE)
@@ -124,7 +123,7 @@ static void read_again(struct sock *s)
 	ev_timer_start(s->ctx->loop, &s->again);
 }
 
-/* What a TLS call that is not done has to wait for. False: it failed, and the connection may be closed. */
+/* Prepares to wait for what an unfinished TLS call needs. False: the call failed, and the connection may be closed. */
 static bool wait_for(struct sock *s, enum tls_status st, bool reading)
 {
 	struct fail f;
@@ -143,9 +142,9 @@ static bool wait_for(struct sock *s, enum tls_status st, bool reading)
 	case TLS_WANT_READ:
 		if (reading)
 			return true;
-		/* A write waits for the peer only if that has sent a part of a handshake message, such as half a key update: OpenSSL
-		 * writes nothing until the rest has come. No peer needs to do that, and since the socket is writable, it would
-		 * wake the loop without end. */
+		/* A write only waits for the peer if the peer has sent part of a handshake message, such as half a key
+		 * update: OpenSSL writes nothing until the rest has arrived. No peer needs to do that, and since the
+		 * socket is writable, waiting would wake the loop without end. */
 		end(s, FAIL_TLS, FAIL_TLS_UNEXPECTED);
 		return false;
 	case TLS_EOF:
@@ -193,7 +192,7 @@ static size_t record_bytes(const struct ep_buf_link *l)
 	return RECORD_HEADER_BYTES + (size_t)l->length + l->behind_bytes;
 }
 
-/* The kernel has a copy of the next `n` bytes. */
+/* The kernel has accepted the next `n` bytes. */
 static void advance(struct sock *s, size_t n)
 {
 	size_t sent = s->sent + n;
@@ -205,7 +204,7 @@ static void advance(struct sock *s, size_t n)
 	s->sent = (uint32_t)sent;
 }
 
-/* Bytes from `at` on of what is `n` bytes long, if there are any. */
+/* Adds the rest of `data` (`n` bytes) from offset `*at` on, if any, and reduces *at by the bytes skipped. */
 static void add_part(struct iovec *v, int *n_v, const void *data, size_t n, size_t *at)
 {
 	size_t skip = MIN(*at, n);
@@ -215,7 +214,7 @@ static void add_part(struct iovec *v, int *n_v, const void *data, size_t n, size
 		v[(*n_v)++] = (struct iovec){ (uint8_t *)data + skip, n - skip };
 }
 
-/* Large enough to be sent from where it is. */
+/* True if the record is large enough to be sent without a copy. */
 static bool is_large(const struct sock *s, const struct ep_buf_link *l)
 {
 	return s->zerocopy.on && !l->behind_bytes && l->length >= s->ctx->cfg->tcp.zerocopy_bytes;
@@ -227,7 +226,7 @@ static bool may_skip_copy(const struct sock *s)
 	       zerocopy_has_room(&s->zerocopy);
 }
 
-/* What send and sendmsg returned. */
+/* Turns the result of send or sendmsg into that of write_plain. */
 static ssize_t result(struct sock *s, ssize_t sent)
 {
 	if (sent >= 0)
@@ -240,7 +239,7 @@ static ssize_t result(struct sock *s, ssize_t sent)
 	return -1;
 }
 
-/* As write_plain, of the first record alone: its header, which is not kept, or what follows it. */
+/* Like write_plain, for the first record only: sends its header (copied), or what follows the header (not copied). */
 static ssize_t write_pinned(struct sock *s)
 {
 	const struct ep_buf_link *l = link_of(s, s->first);
@@ -256,7 +255,7 @@ static ssize_t write_pinned(struct sock *s)
 	return result(s, zerocopy_send(&s->zerocopy, s->fd, ep_buf(s->ctx->ep, s->first) + at, l->length - at));
 }
 
-/* Returns how many bytes went out, 0 if the socket takes none now, or -1: the connection has ended. */
+/* Returns the number of bytes sent, 0 if the socket accepts none now, or -1: the connection has ended. */
 static ssize_t write_plain(struct sock *s)
 {
 	uint8_t headers[JOINED_MAX][RECORD_HEADER_BYTES];
@@ -294,7 +293,7 @@ static size_t append(uint8_t *out, size_t n, const void *data, size_t bytes, siz
 	return n + take;
 }
 
-/* The next bytes of the first record, if they fill a TLS record by themselves; else NULL. */
+/* The next bytes of the first record, if they fill a TLS record by themselves; otherwise NULL. */
 static const uint8_t *next_full(const struct sock *s)
 {
 	const struct ep_buf_link *l = link_of(s, s->first);
@@ -304,7 +303,7 @@ static const uint8_t *next_full(const struct sock *s)
 	return ep_buf(s->ctx->ep, s->first) + (s->sent - RECORD_HEADER_BYTES);
 }
 
-/* As write_plain. Encrypting copies anyway: small records, and the beginnings and ends of large ones, are joined in front of it. */
+/* Like write_plain. As encryption copies anyway, small records, and starts and ends of large ones, are joined first. */
 static ssize_t write_tls(struct sock *s)
 {
 	uint8_t *out = s->ctx->out, header[RECORD_HEADER_BYTES];
@@ -326,7 +325,7 @@ static ssize_t write_tls(struct sock *s)
 	return wait_for(s, st, false) ? 0 : -1;
 }
 
-/* Sends what waits, as much as the socket takes and a turn allows: the rest when the socket says that it takes more. */
+/* Sends waiting records until the socket is full or the turn's budget is used up; a writable socket resumes this. */
 static void flush(struct sock *s)
 {
 	size_t total = 0;
@@ -344,7 +343,7 @@ static void flush(struct sock *s)
 		total += MAX((size_t)n, WRITE_LEAST_BYTES);
 		s->blocked |= is_used_up(s->ctx, total);
 	}
-	/* TLS holds small writes back. */
+	/* Flush, because TLS holds small writes back. */
 	if (s->tls && !s->blocked && !wait_for(s, tls_flush(s->tls), false))
 		return;
 	watch(s);
@@ -409,7 +408,7 @@ bool sock_say_bye(struct sock *s)
 
 /* ---- receiving */
 
-/* Returns how many bytes came, 0 if there are none now, or -1: the connection has ended. */
+/* Returns the number of bytes read, 0 if none are there now, or -1: the connection has ended. */
 static ssize_t read_some(struct sock *s, uint8_t *data, size_t n)
 {
 	enum tls_status st;
@@ -432,7 +431,7 @@ static ssize_t read_some(struct sock *s, uint8_t *data, size_t n)
 	return -1;
 }
 
-/* The whole record is there. */
+/* Hands over a complete record. */
 static void deliver(struct sock *s)
 {
 	uint32_t buf = s->buf;
@@ -447,7 +446,7 @@ static void deliver(struct sock *s)
 	s->ctx->user->on_bye(s);
 }
 
-/* False: the record is not allowed, or has no buffer, and the connection may be closed. */
+/* False: the record is not allowed, or no buffer is free; the connection may be closed. */
 static bool begin_record(struct sock *s)
 {
 	struct ep *ep = s->ctx->ep;
@@ -486,7 +485,7 @@ static void consume(struct sock *s, const uint8_t *data, size_t n)
 	}
 }
 
-/* How much of a large record is read at once: the rest of it, unless many connections are busy. */
+/* How much of a large record to read at once: the rest of it, unless many connections are busy. */
 static size_t direct_bytes(const struct sock *s)
 {
 	size_t rest = s->record.bytes - s->got, most = budget_bytes(s->ctx);
@@ -494,7 +493,7 @@ static size_t direct_bytes(const struct sock *s)
 	return most < BUDGET_BYTES ? MIN(rest, most) : rest;
 }
 
-/* Reads once. Returns as read_some; also 0 if it is known that nothing more is there. */
+/* Reads once. Returns like read_some, but also 0 if it is clear that nothing more has arrived. */
 static ssize_t read_once(struct sock *s)
 {
 	bool direct = s->buf != EP_NO_BUF && s->record.bytes - s->got >= DIRECT_BYTES;
@@ -531,7 +530,7 @@ static void receive(struct sock *s)
 		n = read_once(s);
 		total += n > 0 ? (size_t)n : 0;
 	}
-	/* What TLS has read already raises no event. */
+	/* Data that TLS has already read raises no event. */
 	if (n > 0 && s->tls)
 		read_again(s);
 	if (n >= 0)
@@ -572,7 +571,7 @@ static void set_option(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* TCP probes a peer that is silent, and gives up one that acknowledges nothing (tcp(7)). */
+/* Makes TCP probe a silent peer, and give up one that acknowledges nothing (tcp(7)). */
 static void set_probes(int fd, uint64_t probe_ns)
 {
 	int s = (int)MAX(probe_ns / NS_PER_S, 1);
@@ -623,7 +622,7 @@ void sock_close(struct sock *s)
 	ev_timer_stop(s->ctx->loop, &s->again);
 	if (s->zerocopy.n)
 		zerocopy_reap(&s->zerocopy, s->fd, ep);
-	/* The buffers are other messages' from now on: the kernel must not send from them any more. */
+	/* The buffers will be reused for other messages, so the kernel must not send from them any more. */
 	if (s->zerocopy.n || s->zerocopy.used)
 		tcp_abort_on_close(s->fd);
 	zerocopy_drop(&s->zerocopy, ep);

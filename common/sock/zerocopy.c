@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that the kernel sends from where they are. See zerocopy.h. */
+/* Messages that the kernel sends without a copy. See zerocopy.h. */
 #include "common/sock/zerocopy.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ ssize_t zerocopy_send(struct zerocopy *z, int fd, const void *data, size_t n)
 {
 	ssize_t sent = send(fd, data, n, MSG_ZEROCOPY | MSG_NOSIGNAL | MSG_DONTWAIT);
 
-	/* Too many notifications are on their way (net.core.optmem_max). */
+	/* Too many notifications are pending (net.core.optmem_max): send a copy. */
 	if (sent < 0 && errno == ENOBUFS)
 		return send(fd, data, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent >= 0) {
@@ -47,7 +47,7 @@ static void free_first(struct zerocopy *z, struct ep *ep)
 	ep_buf_put(ep, buf);
 }
 
-/* Calls `from` to `to` are done; what the kernel cannot have been asked for is not believed. */
+/* Marks calls `from` to `to` as done. Ignores numbers that do not belong to a call under way. */
 static void note(struct zerocopy *z, uint32_t from, uint32_t to)
 {
 	uint32_t under_way = z->next - z->base;
@@ -58,7 +58,7 @@ static void note(struct zerocopy *z, uint32_t from, uint32_t to)
 		z->base++;
 }
 
-/* False: there are no more. */
+/* False: no notification is left. */
 static bool take_notification(struct zerocopy *z, int fd)
 {
 	union {
@@ -84,7 +84,7 @@ void zerocopy_reap(struct zerocopy *z, int fd, struct ep *ep)
 {
 	for (uint32_t i = 0; i < ZEROCOPY_CALLS_MAX && zerocopy_is_under_way(z) && take_notification(z, fd); i++)
 		;
-	/* Numbers wrap around. */
+	/* Signed difference, because call numbers wrap around. */
 	while (z->n && (int32_t)(ep_buf_link(ep, z->first)->call - z->base) < 0)
 		free_first(z, ep);
 }

@@ -95,7 +95,7 @@ uint64_t ticket_ring_step(struct ticket_ring *r, uint64_t now_ns)
 {
 	uint64_t next_ns;
 
-	/* What could not be derived now is tried again in the next epoch, or when a ticket comes. */
+	/* A failed derivation is tried again in the next epoch, or when a ticket comes. */
 	(void)!advance(r, now_ns);
 	next_ns = r->start_ns + (r->epoch + 1) * r->rotate_ns;
 	return next_ns > now_ns ? next_ns - now_ns : r->rotate_ns;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keys that seal TLS session tickets (RFC 5077, 4; RFC 8446, 4.6.1), so that the server keeps no state for
- * sessions that may be resumed.
+/* Keys that seal TLS session tickets (RFC 5077, 4; RFC 8446, 4.6.1), so that the server keeps no state for sessions
+ * that may be resumed.
  *
  * Time is divided into epochs. The keys of an epoch are derived from those of the epoch before by a one-way step
- * (HMAC), and only those of the current and the previous epoch are kept: whoever learns them cannot open older tickets.
- * All rings made from one seed go through the same keys. So each shard has a ring of its own, without a lock, and they
- * resume each other's sessions. Owning thread: one per ring. No I/O; the caller passes the time.
+ * (HMAC), and only those of the current and the previous epoch are kept, so an attacker who learns them cannot open
+ * older tickets. All rings made from one seed derive the same keys. So each shard has a ring of its own, without a
+ * lock, and shards resume each other's sessions. Owning thread: one per ring. No I/O; the caller passes the time.
  */
 #ifndef RAMPART_COMMON_TICKET_KEYS_H
 #define RAMPART_COMMON_TICKET_KEYS_H
@@ -23,25 +23,25 @@ struct ticket_key {
 };
 
 struct ticket_seed {
-	uint8_t chain[TICKET_KEY_BYTES];	/* random; wipe it when all rings are made */
+	uint8_t chain[TICKET_KEY_BYTES];	/* random; wipe it when all rings are initialized */
 	uint64_t start_ns;
 	uint64_t rotate_ns;			/* length of an epoch; above 0 */
 };
 
 struct ticket_ring {
-	uint8_t chain[TICKET_KEY_BYTES];	/* of the current epoch: the next one follows from it */
+	uint8_t chain[TICKET_KEY_BYTES];	/* of the current epoch; that of the next one is derived from it */
 	uint64_t start_ns, rotate_ns;
 	uint64_t epoch;
 	struct ticket_key current, previous;
 	bool has_previous;
 };
 
-/* A fresh random seed. 0 or -EIO. */
+/* Makes a fresh random seed. Returns 0 or -EIO. */
 int ticket_seed_new(uint64_t now_ns, uint64_t rotate_ns, struct ticket_seed *out)
 	__attribute__((warn_unused_result));
 void ticket_seed_wipe(struct ticket_seed *s);
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int ticket_ring_init(struct ticket_ring *r, const struct ticket_seed *seed) __attribute__((warn_unused_result));
 void ticket_ring_wipe(struct ticket_ring *r);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TLS 1.3 on non-blocking sockets, over OpenSSL: connections. Their contexts are tls_ctx.c's.
+/* TLS 1.3 on non-blocking sockets, over OpenSSL: connections. tls_ctx.c has their contexts.
  *
- * Owning thread: the one that made the tls_ctx; see tls.h. Non-goals: older TLS versions, blocking I/O.
- * OpenSSL's error queue is read and cleared where a call failed; struct tls keeps the failure.
+ * Owning thread: the one that made the tls_ctx; see tls.h. Non-goals: older TLS versions, blocking I/O. OpenSSL's error
+ * queue is read and cleared where a call failed; struct tls keeps the failure.
  */
 #include "common/tls/tls.h"
 
@@ -71,8 +71,8 @@ err_free:
 	return -ENOMEM;
 }
 
-/* Closing a socket that has unread bytes sends a reset. The peer would see that before it has read the alert which
- * tells what went wrong. */
+/* Discards unread bytes, because closing a socket that has some sends a reset, which the peer would see before the
+ * alert that says what went wrong. */
 static void discard_unread(int fd)
 {
 	uint8_t buf[4096];
@@ -85,7 +85,7 @@ void tls_free(struct tls *t)
 {
 	if (!t)
 		return;
-	/* What the socket does not take now is lost. */
+	/* Bytes that the socket does not accept now are lost. */
 	(void)!tls_socket_flush(&t->socket, t->failure.kind == FAIL_NONE);
 	if (t->failure.kind != FAIL_NONE)
 		discard_unread(t->socket.fd);
@@ -118,18 +118,17 @@ int tls_send_ticket(struct tls *t)
 
 void tls_offer_session(struct tls *t, struct tls_session *s)
 {
-	/* OpenSSL marks a session that is being resumed as used, for a ticket should be used once (RFC 8446, C.4). But a
-	 * client that is refused gets no new ticket and has to come back with this one: so a copy is offered. */
+	/* OpenSSL marks a resumed session as used, because a ticket should be used once (RFC 8446, C.4). But a client
+	 * that is refused gets no new ticket and must come back with this one, so offer a copy. */
 	SSL_SESSION *copy = SSL_SESSION_dup((SSL_SESSION *)s);
 	X509 *server = copy ? SSL_SESSION_get0_peer(copy) : NULL;
 
-	/* It would not be verified again: a session ends with the certificate that it stands for, and with the revocation
-	 * lists. */
+	/* Resumption verifies nothing again, so a session ends when its certificate or the revocation lists expire. */
 	if ((server && X509_cmp_current_time(X509_get0_notAfter(server)) < 0) || tls_lists_expired(t->ctx)) {
 		SSL_SESSION_free(copy);
 		return;
 	}
-	/* Without an offer there is a full handshake. */
+	/* If the offer fails, the handshake is a full one. */
 	if (!copy || SSL_set_session(t->ssl, copy) != 1)
 		ERR_clear_error();
 	SSL_SESSION_free(copy);
@@ -209,7 +208,7 @@ static void log_cut_off(struct tls *t)
 		 (unsigned)(LOG_PAUSE_NS / NS_PER_S));
 }
 
-/* OpenSSL got nothing more to read: the socket is empty, or reading pauses. */
+/* Called when OpenSSL got nothing more to read: the socket is empty, or reading pauses. */
 static enum tls_status end_turn(struct tls *t)
 {
 	const char *excess = tls_limits_excess(&t->limits);
@@ -244,7 +243,7 @@ static enum tls_status status_of(struct tls *t, int ret)
 	}
 }
 
-/* `name` has a length in front. */
+/* `name` starts with its length, as in ALPN. */
 static bool has_agreed_on(const struct tls *t, const char *name)
 {
 	const unsigned char *alpn;
@@ -277,7 +276,7 @@ enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 {
 	int ret;
 
-	/* After a record without data OpenSSL asks to be called again, although the socket may have more. */
+	/* After a record without data OpenSSL asks to be called again, even if the socket has more. */
 	do {
 		errno = 0;
 		ret = SSL_read_ex(t->ssl, buf, n, got);
@@ -286,7 +285,7 @@ enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 	return ret == 1 ? TLS_DONE : status_of(t, ret);
 }
 
-/* The update goes out in front of what is written next. It has to wait for what OpenSSL could not write yet. */
+/* The update goes out before the next write. It fails while OpenSSL has unfinished writes; the next write retries. */
 static void update_key(struct tls *t)
 {
 	if (SSL_key_update(t->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
@@ -304,7 +303,7 @@ enum tls_status tls_write(struct tls *t, const void *buf, size_t n, size_t *put)
 	ret = SSL_write_ex(t->ssl, buf, n, put);
 	if (ret != 1)
 		return status_of(t, ret);
-	/* One record, as partial writes are on. */
+	/* The write made one record, because partial writes are enabled. */
 	t->sent_records++;
 	return TLS_DONE;
 }

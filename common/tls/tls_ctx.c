@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TLS contexts: what connections of a thread have in common. See tls.h.
+/* TLS contexts: state that the connections of a thread share. See tls.h.
  *
- * What is loaded into one is tls_load.c's and tls_lists.c's to know; tickets are tls_tickets.c's.
+ * tls_load.c and tls_lists.c load the files of a context; tls_tickets.c makes its tickets.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "common/wire/be.h"
 #include "common/wire/frame.h"
 
-/* The name of the version before lets each end say which version the other one speaks. */
+/* Offering the previous version's name too lets each end say which version the other one speaks. */
 static const unsigned char alpn_protocols[] = FRAME_ALPN FRAME_ALPN_BEFORE;
 #define ALPN_BYTES (sizeof(alpn_protocols) - 1)
 
@@ -28,8 +28,8 @@ static int on_select_alpn(SSL *ssl, const unsigned char **out, unsigned char *ou
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* Client: a ticket arrived. A copy of its session is kept, because OpenSSL marks the original as not resumable if the
- * connection ends without a close_notify. Returning 0 leaves the original to OpenSSL. */
+/* Client: called when a ticket arrives. Keeps a copy of its session, because OpenSSL marks the original as not
+ * resumable if the connection ends without a close_notify. Returning 0 leaves the original to OpenSSL. */
 static int on_new_session(SSL *ssl, SSL_SESSION *session)
 {
 	struct tls *t = SSL_get_app_data(ssl);
@@ -39,7 +39,7 @@ static int on_new_session(SSL *ssl, SSL_SESSION *session)
 	return 0;
 }
 
-/* SSL_CTX_set_msg_callback(3): is told the header of each record that comes, and after decryption its true type. */
+/* SSL_CTX_set_msg_callback(3): called with the header of each record received, and after decryption its true type. */
 static void on_record(int is_sent, int version, int content_type, const void *data, size_t n, SSL *ssl, void *arg)
 {
 	const uint8_t *bytes = data;
@@ -57,7 +57,7 @@ static void on_record(int is_sent, int version, int content_type, const void *da
 		tls_limits_count_extra(&t->limits);
 	else
 		return;
-	/* Also before the body of the record whose header has come. */
+	/* Takes effect even before the body of the record whose header has arrived. */
 	t->socket.paused = tls_limits_turn_is_over(&t->limits);
 }
 
@@ -70,15 +70,15 @@ static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
 		return -EINVAL;
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 			 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	/* A read returns after each record, also after one without data, such as a key update: the next one has to be
-	 * allowed first. OpenSSL must not read ahead for that, so the BIO does (tls_socket.h). */
+	/* A read must return after each record, even one without data, such as a key update, because the next record
+	 * has to be allowed first. So OpenSSL must not read ahead; the BIO does (tls_socket.h). */
 	SSL_CTX_clear_mode(c, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_read_ahead(c, 0);
 	SSL_CTX_set_msg_callback(c, on_record);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	/* OpenSSL parses all certificates in one step, before it verifies the chain, and keeps them with the connection. */
 	SSL_CTX_set_max_cert_list(c, TLS_CHAIN_BYTES_MAX);
-	/* A handshake is mostly hashing and key derivation: SHA-256 costs less of both than SHA-384. */
+	/* A handshake is mostly hashing and key derivation, and SHA-256 costs less for both than SHA-384. */
 	if (SSL_CTX_set_ciphersuites(c, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
 				     "TLS_CHACHA20_POLY1305_SHA256") != 1)
 		return -EINVAL;
@@ -109,7 +109,7 @@ static int load(struct tls_ctx *ctx, const struct tls_files *f, char *err, size_
 	return ret ? ret : tls_load_own(ctx, f, err, size);
 }
 
-/* Reads the files unless that was done before. */
+/* Loads the files, and reads them first unless the caller has. */
 static int read_and_load(struct tls_ctx *ctx, const struct tls_config *cfg, char *err, size_t err_size)
 {
 	struct tls_files files = { .path = { [TLS_FILE_CA] = cfg->ca_file, [TLS_FILE_CERT] = cfg->cert_file,

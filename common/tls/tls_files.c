@@ -22,7 +22,7 @@ const char *const tls_file_names[] = {
 };
 static_assert(sizeof(tls_file_names) / sizeof(tls_file_names[0]) == TLS_FILE_N, "a name per file");
 
-/* Twice the room; the old memory is wiped, for it may hold a key. */
+/* Doubles the room, and wipes the old memory because it may hold a key. */
 static int grow(uint8_t **pem, size_t *room, size_t used)
 {
 	size_t more = *room ? 2 * *room : FIRST_BYTES;

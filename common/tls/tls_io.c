@@ -63,7 +63,7 @@ void tls_io_watch(struct tls_io *io, int events)
 	ev_io_start(io->loop, &io->watcher);
 }
 
-/* on_ready is called in the loop's next turn. */
+/* Has on_ready called in the loop's next turn. */
 static void call_again(struct tls_io *io)
 {
 	tls_io_watch(io, 0);
@@ -105,9 +105,9 @@ int tls_io_connect(struct tls_io *io, const struct addr *to, const struct addr *
 	io->fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (io->fd < 0)
 		return -errno;
-	/* Without it a request would wait until the peer has acknowledged the handshake's last message. */
+	/* Without TCP_NODELAY a request would wait until the peer has acknowledged the handshake's last message. */
 	setsockopt(io->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	/* The kernel chooses the port at connect, when destinations may share one, instead of at bind (ip(7)). */
+	/* The kernel then chooses the port at connect, when destinations may share one, and not at bind (ip(7)). */
 	setsockopt(io->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
 	if (from && bind(io->fd, (const struct sockaddr *)&from->ss, from->len))
 		return -errno;
@@ -282,7 +282,7 @@ static enum tls_io_status read_upto(struct tls_io *io, uint32_t upto)
 	return TLS_IO_DONE;
 }
 
-/* Memory for a long frame, whose header was read into `small`. */
+/* Allocates memory for a long frame, whose header was read into `small`. */
 static bool make_room(struct tls_io *io, uint32_t bytes)
 {
 	uint8_t *heap;
@@ -336,7 +336,7 @@ bool tls_io_is_bye_answered(struct tls_io *io)
 	size_t got;
 
 	tls_io_say_bye(io);
-	/* A read sends what is held back only if it gets as far as the socket. */
+	/* Flush, because a read sends held-back bytes only if it gets as far as the socket. */
 	st = tls_flush(io->tls);
 	if (st == TLS_DONE)
 		st = tls_read(io->tls, &byte, 1, &got);

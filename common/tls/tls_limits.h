@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How much a peer may send over a TLS connection: in a turn of the loop, in its handshake, and beside application data.
- * Pure: it counts and judges; tls.c asks OpenSSL and acts.
+ * Pure: it only counts and decides; tls.c asks OpenSSL and acts.
  *
  * Owning thread: that of the connection.
  */
@@ -11,15 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A client's side of a handshake is five records; with certificates about 4 KB. */
+/* A client sends five records in a handshake; with certificates about 4 KB. */
 #define TLS_TURN_RECORDS 8
 #define TLS_TURN_BYTES 65536
 #define TLS_HANDSHAKE_RECORDS 64
 #define TLS_HANDSHAKE_BYTES 65536
 /* Maximum size of a peer's certificate chain. Four certificates with RSA keys of 4,096 bits take about 8 KB. */
 #define TLS_CHAIN_BYTES_MAX (12 << 10)
-/* After the handshake, without application data: key updates (RFC 8446, 4.6.3), tickets, alerts. So many at first, and one more
- * for so many records: rampart's own ends update their keys less often (TLS_KEY_RECORDS). */
+/* Records without application data after the handshake: key updates (RFC 8446, 4.6.3), tickets, alerts. Allowed are a
+ * few, plus one per TLS_RECORDS_PER_EXTRA records; rampart updates its keys less often (TLS_KEY_RECORDS). */
 #define TLS_EXTRA_RECORDS 8
 #define TLS_RECORDS_PER_EXTRA 65536
 /* Records that an end sends with one key. AES-GCM is good for 2^24.5 (RFC 8446, 5.5). */
@@ -30,18 +30,18 @@ struct tls_limits {
 	uint32_t turn_records, turn_bytes;	/* since the turn began */
 	uint32_t handshake_records, handshake_bytes;
 	uint32_t extra_records;
-	uint64_t records;	/* all after the handshake */
+	uint64_t records;	/* all records after the handshake */
 	bool shook_hands;	/* set by the owner */
 };
 
-/* The header of a record of `bytes`, itself included, has come. */
+/* Counts a record of `bytes`, header included, when its header has arrived. */
 void tls_limits_count_record(struct tls_limits *l, uint32_t bytes);
-/* A record turned out to have no application data. Nothing during the handshake. */
+/* Counts a record that turned out to have no application data. Does nothing during the handshake. */
 void tls_limits_count_extra(struct tls_limits *l);
-/* True if no more is to be read until tls_limits_begin_turn. */
+/* True if nothing more may be read until tls_limits_begin_turn. */
 bool tls_limits_turn_is_over(const struct tls_limits *l);
 void tls_limits_begin_turn(struct tls_limits *l);
-/* What the peer sent too much of, in words that follow "it sent"; NULL: nothing. */
+/* Describes what the peer sent too much of, in words that follow "it sent"; NULL: nothing. */
 const char *tls_limits_excess(const struct tls_limits *l);
 
 #endif

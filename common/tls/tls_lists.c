@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Revocation lists of a TLS context. See tls_internal.h.
  *
- * OpenSSL verifies the signature of a list whenever it checks a certificate against it, which hashes the whole list: 2 ms
- * for 100,000 entries, for each certificate of the peer's chain and of its own. So its check of the list is replaced
- * (X509_STORE_set_check_crl(3)) by one that knows which key has signed it. All else stays OpenSSL's: which list is
- * a certificate's, what its extensions mean, and whether the certificate stands in it.
+ * OpenSSL verifies the signature of a list whenever it checks a certificate against it, which hashes the whole list: 2
+ * ms for 100,000 entries, for each certificate of the peer's chain and of its own. So its check of the list is replaced
+ * (X509_STORE_set_check_crl(3)) by one that knows which key has signed it. OpenSSL still decides everything else: which
+ * list belongs to a certificate, what its extensions mean, and whether the certificate is in it.
  *
- * A list with an issuing distribution point (RFC 5280, 5.2.5) is for some of the CA's certificates only. Which, only
- * OpenSSL's own check knows: those lists are checked by it, signature included. So are lists of CAs that were not loaded:
- * peers may send the certificates of those between them and a root.
+ * A list with an issuing distribution point (RFC 5280, 5.2.5) covers only some of the CA's certificates, and only
+ * OpenSSL's own check knows which: so OpenSSL checks these lists, signature included. It also checks lists of CAs that
+ * were not loaded, because peers may send the certificates of intermediate CAs.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,18 +25,18 @@
 
 struct list {
 	X509_CRL *crl;
-	EVP_PKEY *signed_by;	/* NULL: by a CA that was not loaded */
-	bool by_openssl;	/* is checked, in each handshake */
+	EVP_PKEY *signed_by;	/* NULL: the CA was not loaded */
+	bool by_openssl;	/* OpenSSL checks the list in each handshake */
 };
 
 struct tls_lists {
 	X509_STORE_CTX_check_crl_fn openssl_check;
-	uint32_t foreign;	/* of CAs that were not loaded */
+	uint32_t foreign;	/* lists of CAs that were not loaded */
 	uint32_t n;
 	struct list lists[];
 };
 
-/* Where a store keeps its tls_lists (X509_STORE_get_ex_new_index(3)); the same for all. */
+/* Index at which a store keeps its tls_lists (X509_STORE_get_ex_new_index(3)); the same for all stores. */
 static int store_index;
 static pthread_once_t store_index_once = PTHREAD_ONCE_INIT;
 
@@ -55,7 +55,7 @@ static const struct list *find(const struct tls_lists *l, const X509_CRL *crl)
 	return NULL;
 }
 
-/* X509_V_OK, or why the list says nothing about a certificate of `issuer`. */
+/* X509_V_OK, or the reason why the list does not apply to a certificate of `issuer`. */
 static int judge(const struct list *it, X509 *issuer)
 {
 	const ASN1_TIME *next;
@@ -71,7 +71,7 @@ static int judge(const struct list *it, X509 *issuer)
 	return next && X509_cmp_current_time(next) <= 0 ? X509_V_ERR_CRL_HAS_EXPIRED : X509_V_OK;
 }
 
-/* Takes the place of OpenSSL's check of the list that it has found for a certificate: 1, or 0 and an error is set. */
+/* Replaces OpenSSL's check of the list that it found for a certificate. Returns 1, or sets an error and returns 0. */
 static int on_check(X509_STORE_CTX *v, X509_CRL *crl)
 {
 	const struct tls_lists *l = X509_STORE_get_ex_data(X509_STORE_CTX_get0_store(v), store_index);
@@ -88,7 +88,7 @@ static int on_check(X509_STORE_CTX *v, X509_CRL *crl)
 
 /* ---- at load */
 
-/* As OpenSSL decides it. */
+/* True if the list is from this CA, by the same criteria as OpenSSL's. */
 static bool is_of(const X509_CRL *crl, X509 *ca)
 {
 	AUTHORITY_KEYID *id = X509_CRL_get_ext_d2i(crl, NID_authority_key_identifier, NULL, NULL);
@@ -99,7 +99,7 @@ static bool is_of(const X509_CRL *crl, X509 *ca)
 	return is;
 }
 
-/* The key of a CA in the store that has signed the list. NULL: none has; *forged says that one should have. */
+/* Returns the key of the CA in the store that signed the list. NULL: none did; *forged tells that one should have. */
 static EVP_PKEY *find_signer(X509_STORE *store, X509_CRL *crl, bool *forged)
 {
 	STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(store);
@@ -115,12 +115,12 @@ static EVP_PKEY *find_signer(X509_STORE *store, X509_CRL *crl, bool *forged)
 			signer = X509_get0_pubkey(ca);
 		*forged = !signer;
 	}
-	/* Of the CAs of that name that have not signed it. A connection would take the error for its own. */
+	/* Drop the errors of CAs of that name that did not sign it, which a connection would take for its own. */
 	ERR_clear_error();
 	return signer;
 }
 
-/* OpenSSL sorts the entries when it looks one up for the first time. */
+/* Looks up an entry, because OpenSSL sorts the entries at the first lookup. */
 static void sort_entries(X509_CRL *crl)
 {
 	ASN1_INTEGER *any = ASN1_INTEGER_new();
@@ -141,7 +141,7 @@ static int not_signed(const struct tls_files *f, X509_CRL *crl, char *err, size_
 	return -EINVAL;
 }
 
-/* RFC 5280, 5.2.4: it has only what has changed since another list. */
+/* Refuses a delta list, which only has the changes since another list (RFC 5280, 5.2.4). */
 static int refuse_delta(const struct tls_files *f, const X509_CRL *crl, char *err, size_t size)
 {
 	char name[120];
@@ -230,7 +230,7 @@ int tls_lists_load(struct tls_ctx *ctx, const struct tls_files *f, char *err, si
 	pthread_once(&store_index_once, make_store_index);
 	if (X509_STORE_set_ex_data(store, store_index, ctx->lists) != 1)
 		return -ENOMEM;
-	/* Every certificate of a chain must have a list of its issuer, and not stand in it. */
+	/* Every certificate of a chain needs a list of its issuer, and must not be in that list. */
 	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
 	X509_STORE_set_check_crl(store, on_check);
 	if (!tls_lists_expired(ctx))

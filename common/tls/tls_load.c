@@ -31,7 +31,7 @@ int tls_load_not_usable(const struct tls_files *f, enum tls_file which, char *er
 	return -EINVAL;
 }
 
-/* Nobody is asked for one: a server reads its key again while it runs. */
+/* Refuses to ask for a passphrase, because a server reads its key again while it runs. */
 static int no_passphrase(char *buf, int size, int for_writing, void *arg)
 {
 	(void)buf;
@@ -55,7 +55,7 @@ STACK_OF(X509_INFO) *tls_load_infos(const struct tls_files *f, enum tls_file whi
 	return infos;
 }
 
-/* True if reading ended at the end of the PEM, and not at something that is broken. */
+/* True if reading ended at the end of the PEM data, and not at something broken. */
 static bool is_end_of_pem(void)
 {
 	unsigned long e = ERR_peek_last_error();
@@ -66,7 +66,7 @@ static bool is_end_of_pem(void)
 	return end;
 }
 
-/* The certificate itself, then those between it and its root. */
+/* Loads the certificate itself, then those between it and its root. */
 static bool use_chain(SSL_CTX *c, BIO *pem)
 {
 	X509 *x = PEM_read_bio_X509_AUX(pem, NULL, no_passphrase, NULL);
@@ -106,7 +106,7 @@ int64_t tls_chain_expires_at(STACK_OF(X509) *chain)
 	return first;
 }
 
-/* Adds all certificates of the PEM. Returns how many, or -1. */
+/* Adds all certificates to the store. Returns their number, or -1. */
 static int add_cas(X509_STORE *store, const STACK_OF(X509_INFO) *infos)
 {
 	int n = 0;
@@ -133,7 +133,7 @@ int tls_load_cas(struct tls_ctx *ctx, const struct tls_files *f, char *err, size
 	return n > 0 ? 0 : tls_load_not_usable(f, TLS_FILE_CA, err, size);
 }
 
-/* Loading a key compares it with the certificate: true if that is why it failed. */
+/* Loading a key compares it with the certificate: true if it failed because they do not match. */
 static bool is_other_key(void)
 {
 	unsigned long e = ERR_peek_last_error();
@@ -162,7 +162,7 @@ static int load_key(SSL_CTX *c, const struct tls_files *f, char *err, size_t siz
 	}
 	if (!ok && !is_other_key())
 		return tls_load_not_usable(f, TLS_FILE_KEY, err, size);
-	/* Fails too for a key of another type, which loading does not compare. */
+	/* Also fails for a key of another type, which loading does not compare. */
 	if (SSL_CTX_check_private_key(c) == 1)
 		return 0;
 	ERR_clear_error();

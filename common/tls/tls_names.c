@@ -30,7 +30,7 @@ static bool next_pattern(const char **list, struct text *out)
 	return true;
 }
 
-/* Only what may stand in a name is printed by others without harm. */
+/* True if all characters may occur in a name, so that others can print them without harm. */
 static bool is_printable(struct text t)
 {
 	for (size_t i = 0; i < t.n; i++)
@@ -95,7 +95,7 @@ static bool ip_matches(struct text pattern, struct text ip)
 	return inet_pton(family, text, bytes) == 1 && memcmp(bytes, ip.at, ip.n) == 0;
 }
 
-/* `name` is the certificate's: any bytes, of any length. */
+/* `name` comes from the certificate: any bytes, of any length. */
 static bool matches(struct text pattern, int type, struct text name)
 {
 	switch (type) {

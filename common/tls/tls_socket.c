@@ -11,8 +11,8 @@ static bool may_be_repeated(int e)
 	return e == EAGAIN || e == EWOULDBLOCK || e == EINTR;
 }
 
-/* Returns how many bytes went out, or -errno. An error other than -EAGAIN is kept in s->error, after which this is not
- * called again. */
+/* Returns the number of bytes sent, or -errno. An error other than -EAGAIN is kept in s->error; then do not call this
+ * again. */
 static ssize_t send_some(struct tls_socket *s, const void *data, size_t n, int flags)
 {
 	ssize_t sent = send(s->fd, data, n, flags | MSG_NOSIGNAL);
@@ -39,7 +39,7 @@ int tls_socket_flush(struct tls_socket *s, bool last)
 	return -s->error;
 }
 
-/* Holds back what fits; what does not fit is sent, after what is held back. */
+/* Holds the data back if it fits. Otherwise sends it, after the bytes already held back. */
 static int on_write(BIO *bio, const char *data, int n)
 {
 	struct tls_socket *s = BIO_get_data(bio);
@@ -65,14 +65,14 @@ static int on_write(BIO *bio, const char *data, int n)
 	return -1;
 }
 
-/* Returns how many bytes came, 0 at the peer's end, or -errno. What the socket does not take now stays held back: if that
- * stopped reading, two ends whose sockets are full would wait for each other for ever. */
+/* Returns the number of bytes received, 0 at the peer's end, or -errno. Bytes that the socket does not accept now stay
+ * held back: if they stopped reading, two ends with full sockets would wait for each other for ever. */
 static ssize_t receive(struct tls_socket *s, void *data, size_t n)
 {
 	int unsent = s->held_n > 0 ? tls_socket_flush(s, false) : -s->error;
 	ssize_t got = recv(s->fd, data, n, 0);
 
-	/* A socket reports an error once. The send has had it, so the read would report a plain end. */
+	/* A socket reports an error once, and the send has consumed it, so the read would report a plain end. */
 	if (got <= 0 && unsent && unsent != -EAGAIN)
 		return unsent;
 	if (got < 0)
@@ -81,7 +81,7 @@ static ssize_t receive(struct tls_socket *s, void *data, size_t n)
 	return got;
 }
 
-/* Returns as receive, for `n` bytes at most; takes from the socket only when nothing is left of what came before. */
+/* Returns like receive, for at most `n` bytes; receives only when all bytes received earlier are used. */
 static ssize_t take(struct tls_socket *s, void *data, size_t n)
 {
 	ssize_t got;
@@ -134,9 +134,9 @@ static __attribute__((noinline)) long ctrl_of_socket(BIO *bio, int command)
 	return command == BIO_CTRL_EOF ? s->at_end : (long)s->held_n;
 }
 
-/* OpenSSL flushes after each flight of a handshake. That is ignored: the flight waits for what follows. Before each record
- * OpenSSL asks whether the kernel does TLS; that, like every command but EOF and WPENDING, is answered without fetching the
- * socket. */
+/* OpenSSL flushes after each flight of a handshake. That is ignored, so that the flight waits for later writes. Before
+ * each record OpenSSL asks whether the kernel does TLS; that, like all commands except EOF and WPENDING, is answered
+ * without access to the socket. */
 static long on_ctrl(BIO *bio, int command, long number, void *pointer)
 {
 	(void)number;
@@ -148,7 +148,7 @@ static long on_ctrl(BIO *bio, int command, long number, void *pointer)
 
 BIO_METHOD *tls_socket_method(void)
 {
-	/* A type of its own would take one of the 127 that a process has, and nobody looks for it with BIO_find_type. */
+	/* A new type would use one of the 127 that a process has, and nobody looks for it with BIO_find_type. */
 	BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "rampart socket");
 
 	if (m && BIO_meth_set_write(m, on_write) == 1 && BIO_meth_set_read(m, on_read) == 1 &&

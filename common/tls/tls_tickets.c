@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Session tickets of a server's TLS context: sealed with keys of ticket_keys.h, and worth no more than the certificates
- * that they stand for and the revocation lists that were looked at. See tls_internal.h.
+/* Session tickets of a server's TLS context: sealed with keys of ticket_keys.h, and valid no longer than the
+ * certificates that they stand for and the revocation lists that were checked. See tls_internal.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "common/base/clock.h"
 #include "common/tls/tls_internal.h"
 
-/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 1 goes on, 2 goes on and asks for a new ticket, 0 makes it a full
- * handshake, -1 is an error. */
+/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3). Returns 1: continue; 2: continue and ask for a new ticket; 0: full
+ * handshake; -1: error. */
 static int on_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac,
 			 int seal)
 {
@@ -42,8 +42,8 @@ static int on_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_C
 	return renew ? 2 : 1;
 }
 
-/* Writes into the ticket when the client's certificates expire. A connection that was resumed verified none: its ticket
- * keeps what the one before it says. */
+/* Writes into the ticket when the client's certificates expire. A resumed connection verified none, so its new ticket
+ * keeps the expiry in the previous one. */
 static int on_ticket_made(SSL *ssl, void *arg)
 {
 	STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
@@ -66,7 +66,7 @@ static bool has_expired(SSL_SESSION *session)
 	return expires_at <= (int64_t)time(NULL);
 }
 
-/* A ticket whose certificates have expired is ignored: the handshake is a full one, which says so. So is every ticket while
+/* Ignores a ticket whose certificates have expired, so that a full handshake reports it. Also ignores all tickets while
  * a revocation list is out of date. */
 static SSL_TICKET_RETURN on_ticket_read(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t name_n,
 					SSL_TICKET_STATUS status, void *arg)

@@ -78,7 +78,7 @@ int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struc
 		     EVP_MAC_update(m->ctx, text, sizeof(text)) != 1 ||
 		     EVP_MAC_final(m->ctx, out, &n, AUTH_HMAC_BYTES) != 1))
 		ret = -ENOMEM;
-	/* The context keeps its key until it gets another. */
+	/* Overwrite the key, because the context keeps it until it gets another. */
 	if (!ret && EVP_MAC_init(m->ctx, no_key, sizeof(no_key), NULL) != 1)
 		ret = -ENOMEM;
 	auth_mac_free(made);

@@ -21,40 +21,40 @@
 #define AUTH_LABEL_CLIENT "EXPORTER-rampart-2-client"
 #define AUTH_LABEL_SERVER "EXPORTER-rampart-2-server"
 
-/* Keys of message tags (msg_tag.h): the client's, then the server's; the context is the same. */
+/* Exporter label of the keys of message tags (msg_tag.h): the client's, then the server's. Same context. */
 #define AUTH_LABEL_MESSAGES "EXPORTER-rampart-2-messages"
 
 struct auth_keys {
-	uint8_t client[AUTH_KEY_BYTES];	/* the client proves itself with it in the REQ */
-	uint8_t server[AUTH_KEY_BYTES];	/* the server in the REP */
+	uint8_t client[AUTH_KEY_BYTES];	/* the client proves itself with this key in the REQ */
+	uint8_t server[AUTH_KEY_BYTES];	/* the server proves itself with this key in the REP */
 };
 
-/* What an HMAC is computed over. Both sides know all of it without exchanging it. */
+/* Input of an HMAC. Both sides know all of it without exchanging it. */
 struct auth_binding {
 	const uint8_t *session;		/* FRAME_SESSION_BYTES */
 	uint32_t client_qpn;
-	uint32_t server_qpn;		/* 0 in the client's proof, which precedes it */
+	uint32_t server_qpn;		/* 0 in the client's proof, which is made before it is known */
 	const struct addr *client;	/* addresses and ports of the RDMA connection */
 	const struct addr *server;
 };
 
-/* OpenSSL's HMAC, fetched once, because fetching it costs more than an HMAC of a few bytes. Used by one thread at a
- * time. auth_mac_new returns 0 or -ENOMEM. */
+/* OpenSSL's HMAC, fetched once, because fetching costs more than an HMAC of a few bytes. Used by one thread at a time.
+ * auth_mac_new returns 0 or -ENOMEM. */
 struct auth_mac;
 int auth_mac_new(struct auth_mac **out) __attribute__((warn_unused_result));
 void auth_mac_free(struct auth_mac *m);	/* NULL-safe */
 
-/* `m` may be NULL: one is made for the call. Returns 0 or -ENOMEM. */
+/* If `m` is NULL, makes one for the call. Returns 0 or -ENOMEM. */
 int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struct auth_binding *b,
 	      uint8_t out[AUTH_HMAC_BYTES]) __attribute__((warn_unused_result));
 
 /* Constant-time comparison; 0 when equal. */
 int auth_compare(const uint8_t a[AUTH_HMAC_BYTES], const uint8_t b[AUTH_HMAC_BYTES]);
 
-/* Overwrites the keys; not optimised away. */
+/* Overwrites the keys; the compiler cannot optimise this away. */
 void auth_wipe(struct auth_keys *k);
 
-/* psn_random_fn on the library's private random generator. Returns 0 or -EIO. */
+/* A psn_random_fn that uses OpenSSL's random generator. Returns 0 or -EIO. */
 int auth_random(void *unused, uint8_t *buf, size_t n) __attribute__((warn_unused_result));
 
 /* Private data of REQ and REP: u8 version, u8 kind, u16 length of all of it, 16 session id, 32 HMAC.
@@ -72,12 +72,12 @@ struct pdata_proof {
 
 void pdata_encode_proof(enum pdata_kind kind, const struct pdata_proof *p,
 			uint8_t out[PDATA_PROOF_BYTES]);
-/* 0 or -EPROTO. `n` is the length received, padding included. */
+/* Returns 0 or -EPROTO. `n` is the length received, padding included. */
 int pdata_decode_proof(enum pdata_kind kind, const uint8_t *buf, size_t n, struct pdata_proof *out)
 	__attribute__((warn_unused_result));
 
 void pdata_encode_reject(uint16_t code, uint8_t out[PDATA_REJECT_BYTES]);
-/* 0 or -EPROTO, as when the reject came from the kernel or a server that is not rampart's. */
+/* Returns 0 or -EPROTO, for instance if the reject came from the kernel or a server that is not rampart's. */
 int pdata_decode_reject(const uint8_t *buf, size_t n, uint16_t *code)
 	__attribute__((warn_unused_result));
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Stores whole words, because gcc 12 compiles a header that is written byte by byte to about 60 instructions. */
+/* Stores whole words, because gcc 12 compiles a header written byte by byte to about 60 instructions. */
 static inline void be_put16(uint8_t *p, uint16_t v)
 {
 	v = htobe16(v);

@@ -83,7 +83,7 @@ static const char *protocol_name(int code)
 	}
 }
 
-/* TLS alert descriptions (RFC 8446, 6), and our own. */
+/* Names of TLS alerts (RFC 8446, 6), and of our own codes. */
 static const char *alert_name(int code)
 {
 	switch (code) {
@@ -109,7 +109,7 @@ static const char *alert_name(int code)
 	}
 }
 
-/* What a certificate that was made or used by mistake leads to. */
+/* True for errors that a certificate made or used by mistake leads to. */
 static bool is_usual_certificate_error(int code)
 {
 	switch (code) {
@@ -134,9 +134,9 @@ static bool is_usual_certificate_error(int code)
 	}
 }
 
-/* Statuses that the kernel gives are negative (-errno). Of the reasons that a peer gives, those that a kernel sends by
- * itself (drivers/infiniband/core/cm.c): no resources, timeout, invalid communication id, service id or GID, stale
- * connection; and 28, that of the peer's program. */
+/* Statuses from the kernel are negative (-errno). Of a peer's reject reasons, those that a kernel sends by itself
+ * (drivers/infiniband/core/cm.c): no resources, timeout, invalid communication id, service id or GID, stale connection;
+ * and 28, which the peer's program sends. */
 static bool is_usual_cm_status(int code)
 {
 	return code <= 0 || code == 3 || code == 4 || code == 6 || code == 8 || code == FAIL_CM_STALE || code == 12 ||
@@ -150,7 +150,7 @@ static bool is_usual(const struct fail *f)
 	case FAIL_CERTIFICATE: return is_usual_certificate_error(f->code);
 	case FAIL_REFUSED: return strcmp(refuse_code_name((uint32_t)f->code), "unknown") != 0;
 	case FAIL_CM_STATUS: return is_usual_cm_status(f->code);
-	/* These codes are this program's, this machine's or its device's. */
+	/* These codes come from this program, this machine or its device, not from the peer. */
 	case FAIL_NONE:
 	case FAIL_ERRNO:
 	case FAIL_WC_STATUS:

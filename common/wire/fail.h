@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What went wrong with a connection: the stage, the kind of failure and its code. Pure. */
+/* How a connection failed: the stage, the kind of failure and its code. Pure. */
 #ifndef RAMPART_COMMON_FAIL_H
 #define RAMPART_COMMON_FAIL_H
 
@@ -15,7 +15,7 @@ enum stage {
 	STAGE_TCP_CONNECT,
 	STAGE_TLS_HANDSHAKE,
 	STAGE_PSN_EXCHANGE,
-	STAGE_SOCKET_CONNECT,	/* over TCP; the next four are those of RDMA */
+	STAGE_SOCKET_CONNECT,	/* over TCP; the next four are for RDMA */
 	STAGE_ADDR_RESOLVE,
 	STAGE_ROUTE_RESOLVE,
 	STAGE_QP_SETUP,
@@ -29,7 +29,7 @@ enum stage {
 
 extern const char *const stage_names[STAGE_N];	/* "tcp_connect", ... */
 
-/* True if connections with that transport go through the stage. */
+/* True if connections with this transport go through the stage. */
 bool stage_applies(enum stage s, enum transport t);
 
 enum fail_kind {
@@ -38,7 +38,7 @@ enum fail_kind {
 	FAIL_TLS,		/* code: TLS alert number, 0 when none was seen, or FAIL_TLS_RECORDS */
 	FAIL_CERTIFICATE,	/* code: X509_V_ERR_* */
 	FAIL_REFUSED,		/* code: enum refuse_code, from a REFUSE frame or a reject */
-	FAIL_CM_STATUS,		/* code: status of a CM event; CM reject reasons are 1 to 33 (IBTA 12.6.7.2), FAIL_CM_STALE is one */
+	FAIL_CM_STATUS,		/* code: status of a CM event; CM reject reasons are 1 to 33 (IBTA 12.6.7.2) */
 	FAIL_WC_STATUS,		/* code: enum ibv_wc_status */
 	FAIL_TIMEOUT,		/* code: 0 */
 	FAIL_PROTOCOL,		/* code: enum fail_protocol */
@@ -49,27 +49,27 @@ enum fail_kind {
 /* The alert no_application_protocol (RFC 7301). */
 #define FAIL_TLS_ALPN 120
 
-/* An alert that this end also sets itself, and a code beyond the alerts, which have 8 bits. */
+/* An alert that this end may also set itself, and a code beyond the 8-bit alert numbers. */
 #define FAIL_TLS_UNEXPECTED 10	/* the alert unexpected_message (RFC 8446, 6) */
-#define FAIL_TLS_RECORDS 256	/* the peer sent more TLS records than there is use for */
+#define FAIL_TLS_RECORDS 256	/* the peer sent more TLS records than allowed */
 
-/* The reject reason "stale connection" (IBTA 12.6.7.2; IB_CM_REJ_STALE_CONN): the connection manager that says it still has
- * a connection with a queue pair of this number at the other end. */
+/* The reject reason "stale connection" (IBTA 12.6.7.2; IB_CM_REJ_STALE_CONN): the rejecting connection manager still
+ * has a connection with a queue pair of this number at the other end. */
 #define FAIL_CM_STALE 10
 
 enum fail_protocol {
 	PROTO_BAD_FRAME = 1,	/* a bootstrap frame that does not decode */
-	PROTO_UNEXPECTED_FRAME,	/* a frame that does not belong here */
+	PROTO_UNEXPECTED_FRAME,	/* a frame that is not expected here */
 	PROTO_BAD_MESSAGE,	/* a message header that does not decode */
-	PROTO_BAD_PAYLOAD,	/* an echo that is not what was sent */
+	PROTO_BAD_PAYLOAD,	/* an echo that differs from the message sent */
 	PROTO_BAD_PROOF,	/* the server's HMAC is wrong or missing */
 	PROTO_CREDITS,		/* the peer sent more than its credits allow */
-	PROTO_PSN_MISMATCH,	/* ibv_query_qp shows other PSNs than were agreed */
+	PROTO_PSN_MISMATCH,	/* ibv_query_qp shows other PSNs than agreed */
 	PROTO_NO_DEVICE,	/* the address is not reached through the RDMA device in use */
 	PROTO_BAD_TAG,		/* a message without a tag, or with a wrong one */
-	PROTO_NOT_RECEIVING,	/* the peer sends, but does not receive what is sent to it */
-	PROTO_REGION,		/* the granted region has no room for what is to be done in it */
-	PROTO_REDIRECTED,	/* GRANT names another host than the one that granted */
+	PROTO_NOT_RECEIVING,	/* the peer sends, but does not receive */
+	PROTO_REGION,		/* the granted region is too small for the planned accesses */
+	PROTO_REDIRECTED,	/* GRANT names a host other than the one that granted */
 };
 
 struct fail {
@@ -78,19 +78,19 @@ struct fail {
 	int code;
 };
 
-/* The code of a kind's failures that share one row of a table (fail_table.h). */
+/* The code of failures that share one row of their kind in a table (fail_table.h). */
 #define FAIL_CODE_OTHER INT_MIN
 
-/* The failure as tables count it. A code that the peer chooses and that is none of the usual ones becomes
- * FAIL_CODE_OTHER, so that a peer cannot make more rows than there are usual codes: TLS alerts and refusals without a name,
- * certificate errors and reject reasons of the CM that well-meant mistakes do not lead to. */
+/* Returns the failure as tables count it. An unusual code chosen by the peer becomes FAIL_CODE_OTHER, so that a peer
+ * cannot make more rows than there are usual codes: TLS alerts and refusals without a name, certificate errors and CM
+ * reject reasons that honest mistakes do not cause. */
 struct fail fail_row(const struct fail *f);
 
 /* "errno:ECONNREFUSED", "refused:full", "tls:bad_certificate", "tls:other", "cm:8", "wc:retry_exceeded", "timeout", "draining", ...
  * Returns `text`. */
 const char *fail_code_text(const struct fail *f, char *text, size_t size);
 
-/* A sentence for people: what it means and, where known, what to do. Static text, never NULL. */
+/* A sentence for people: the meaning of the failure and, where known, the remedy. Static text, never NULL. */
 const char *fail_advice(const struct fail *f);
 
 #endif

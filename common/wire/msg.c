@@ -28,7 +28,7 @@ uint32_t msg_sum(uint32_t seed, const uint8_t *p, uint32_t bytes)
 	return (uint32_t)crc32(seed, p, bytes);
 }
 
-/* The server changes type, flags and credits of the header in a reply, so the checksum covers only what it leaves alone. */
+/* A reply changes type, flags and credits in the header, so the checksum covers only the bytes that stay the same. */
 static uint32_t sum_of(uint32_t seed, const uint8_t *p, uint32_t bytes)
 {
 	return msg_sum(seed, p + 4, bytes - 4 - MSG_SUM_BYTES);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Header of every message on an established RDMA connection but pings (docs/protocol.md, "Messages").
+/* Header of every message except pings on an established RDMA connection (docs/protocol.md, "Messages").
  *
  *   offset size
  *        0    1  type (enum msg_type)
@@ -7,7 +7,7 @@
  *        2    2  credits the sender returns
  *        4    4  length of the whole message, header included
  *        8    8  sequence, chosen by the client and returned unchanged
- * All fields are big-endian. A SEND holds one message, or several DATA, one behind the other. Pure; any thread.
+ * All fields are big-endian. A SEND holds one message, or several DATA in sequence. Pure; any thread.
  */
 #ifndef RAMPART_COMMON_MSG_H
 #define RAMPART_COMMON_MSG_H
@@ -22,23 +22,23 @@
 
 #define MSG_HEADER_BYTES 16
 #define MSG_SUM_BYTES 4
-#define MSG_JOINED_MAX 64	/* messages in one SEND: bounds what it takes to handle it */
+#define MSG_JOINED_MAX 64	/* maximum number of messages in one SEND: bounds the work for it */
 #define MSG_PUSH_BYTES 20
 
 enum msg_type {
 	MSG_ECHO = 1,	/* client to server: send this back */
-	MSG_REPLY = 2,	/* server to client: what came, type and credits changed */
+	MSG_REPLY = 2,	/* server to client: the ECHO with type and credits changed */
 	MSG_DATA = 3,	/* client to server, one way: no reply; a CREDIT returns its credit */
-	MSG_CREDIT = 4,	/* server to client: header only; credits of all SENDs of DATA handled, the last one's sequence */
+	MSG_CREDIT = 4,	/* server to client: header only; credits of all SENDs of DATA handled, and the last sequence */
 	MSG_PUSH = 5,	/* client to server: WRITE a part of the region to the window (struct msg_push) */
 	MSG_PUSHED = 6,	/* server to client: header only; the data is in the window */
-	MSG_GOODBYE = 7,	/* server to client: header only; it will close, and the sequence is the enum refuse_code that
-				 * says why. What the client sent already is still answered */
+	MSG_GOODBYE = 7,	/* server to client: header only; the server will close, and the sequence is the enum
+				 * refuse_code that says why. It still answers what the client has sent */
 };
 
 enum msg_flag {
-	MSG_FLAG_ACK = 1 << 0,	/* DATA, the last of its SEND: answer with a CREDIT when it was handled */
-	MSG_FLAG_SUM = 1 << 1,	/* the last 4 bytes, before the tag, are a checksum (msg_sum) of what is before them */
+	MSG_FLAG_ACK = 1 << 0,	/* on the last DATA of a SEND: answer with a CREDIT when the SEND was handled */
+	MSG_FLAG_SUM = 1 << 1,	/* the last 4 bytes before the tag are a checksum (msg_sum) of the bytes before them */
 	MSG_FLAG_TAG = 1 << 2,	/* the last 16 bytes are a tag (msg_tag.h) */
 };
 
@@ -50,7 +50,7 @@ struct msg_header {
 	uint64_t sequence;
 };
 
-/* What a PUSH asks for: its payload.
+/* Payload of a PUSH, which asks for a WRITE from the region to the window.
  *
  *   offset size
  *       16    8  offset in the region
@@ -62,7 +62,7 @@ struct msg_push {
 	uint32_t bytes;
 };
 
-/* What a server sends behind a PUSHED over a socket: byte i is this, of the PUSH's sequence (docs/protocol.md). */
+/* Byte `i` of what a server sends behind a PUSHED over a socket, for the PUSH's sequence (docs/protocol.md). */
 static inline uint8_t msg_pushed_byte(uint64_t sequence, uint32_t i)
 {
 	return (uint8_t)(sequence + i);
@@ -77,13 +77,13 @@ static inline void msg_encode(const struct msg_header *h, uint8_t *p)
 	be_put64(p + 8, h->sequence);
 }
 
-/* Bytes at a message's end that are not its payload. */
+/* Number of bytes at a message's end that are not payload. */
 static inline uint32_t msg_trailer_bytes(uint8_t flags)
 {
 	return (flags & MSG_FLAG_SUM ? MSG_SUM_BYTES : 0u) + (flags & MSG_FLAG_TAG ? MSG_TAG_BYTES : 0u);
 }
 
-/* Decodes the header of a message that has at most `left` bytes. Returns as msg_decode does. */
+/* Decodes the header of a message that has at most `left` bytes. Returns as msg_decode. */
 static HOT_INLINE int msg_decode_header(const uint8_t *p, uint32_t left, struct msg_header *out)
 {
 	/* Flags that a message of each type may have. */
@@ -109,9 +109,9 @@ static HOT_INLINE int msg_decode_header(const uint8_t *p, uint32_t left, struct 
 	return out->length >= MSG_HEADER_BYTES + msg_trailer_bytes(out->flags) && out->length <= left ? 0 : -EPROTO;
 }
 
-/* Decodes the header of a message of `received` bytes. Returns 0, or -EPROTO when the message is
- * too short, has an unknown type or flag, a flag that does not go with its type or size, or a length that is
- * not `received`, or not a PUSH's if it is one. */
+/* Decodes the header of a message of `received` bytes. Returns 0, or -EPROTO if the message is too short, has an
+ * unknown type or flag, a flag that its type or size does not allow, or a length other than `received` or, for a PUSH,
+ * other than a PUSH's. */
 __attribute__((warn_unused_result))
 static HOT_INLINE int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
 {
@@ -120,9 +120,9 @@ static HOT_INLINE int msg_decode(const uint8_t *p, uint32_t received, struct msg
 	return ret || out->length == received ? ret : -EPROTO;
 }
 
-/* Decodes the header of the message at `offset` of a SEND of `received` bytes: 0, or where the one before ended, and
- * less than `received` but for an empty SEND. Returns 0, or -EPROTO when that message is as above, its length is more
- * than what is left, or it cannot stand there: of several each must be DATA, and only the last may have MSG_FLAG_ACK. */
+/* Decodes the header of the message at `offset` in a SEND of `received` bytes: 0 or the end of the previous message,
+ * and below `received` except in an empty SEND. Returns 0, or -EPROTO if the message is invalid as above, longer than
+ * the rest, or not allowed here: of several messages each must be DATA, and only the last may have MSG_FLAG_ACK. */
 __attribute__((warn_unused_result))
 static HOT_INLINE int msg_decode_at(const uint8_t *p, uint32_t received, uint32_t offset, struct msg_header *out)
 {
@@ -134,19 +134,20 @@ static HOT_INLINE int msg_decode_at(const uint8_t *p, uint32_t received, uint32_
 	return out->type == MSG_DATA && (out->length == left || !(out->flags & MSG_FLAG_ACK)) ? 0 : -EPROTO;
 }
 
-/* The payload behind a PUSH's header, which is `p`. */
+/* Writes a PUSH's payload behind its header, which starts at `p`. */
 void msg_put_push(const struct msg_push *push, uint8_t *p);
-/* Of a message that msg_decode took. Its bounds are not checked. */
+/* Reads the payload of a PUSH that msg_decode accepted. Does not check the bounds in it. */
 void msg_get_push(const uint8_t *p, struct msg_push *out);
 
-/* CRC-32 (ISO 3309, zlib's) over the connection's session id and `bytes` bytes: a message that ends up at
- * another connection does not pass. `seed` is msg_sum_seed of the session id. */
+/* CRC-32 (ISO 3309, zlib's) over the connection's session id and `bytes` bytes, so that a message delivered to the
+ * wrong connection fails the check. `seed` is msg_sum_seed of the session id. */
 uint32_t msg_sum_seed(const uint8_t *session, uint32_t session_bytes);
 uint32_t msg_sum(uint32_t seed, const uint8_t *p, uint32_t bytes);
-/* Writes the checksum into the last MSG_SUM_BYTES of `bytes`, which are those before the tag; header and payload are
- * complete. `bytes` is at least MSG_HEADER_BYTES + MSG_SUM_BYTES: nothing here checks that. */
+/* Writes the checksum into the last MSG_SUM_BYTES of the `bytes` before the tag; header and payload must be complete.
+ * `bytes` must be at least MSG_HEADER_BYTES + MSG_SUM_BYTES, which is not checked here. */
 void msg_seal(uint32_t seed, uint8_t *p, uint32_t bytes);
-/* Of a message that msg_decode took and that has MSG_FLAG_SUM; `bytes` are those before the tag. */
+/* True if the checksum is right. The message has MSG_FLAG_SUM and passed msg_decode; `bytes` are those before the
+ * tag. */
 bool msg_is_intact(uint32_t seed, const uint8_t *p, uint32_t bytes);
 
 #endif

@@ -16,7 +16,7 @@
 /* One direction. The context keeps the expanded key. */
 struct side {
 	EVP_CIPHER_CTX *ctx;
-	uint64_t number;	/* of the next message */
+	uint64_t number;	/* number of the next message */
 };
 
 struct msg_tags {
@@ -56,7 +56,7 @@ void msg_tags_free(struct msg_tags *t)
 	free(t);
 }
 
-/* The whole message is authenticated and none of it is encrypted. */
+/* Authenticates the whole message and encrypts none of it. */
 static int tag_of(struct side *s, const uint8_t *message, uint32_t bytes, uint8_t tag[MSG_TAG_BYTES])
 {
 	uint8_t nonce[NONCE_BYTES] = { 0 };

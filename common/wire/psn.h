@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registry of packet sequence numbers: which of the 2^24 are in use by any live or recently closed
- * connection of this server. Shared by all threads, lock-free. No I/O: random numbers come from the
- * function the caller gives.
+/* Registry of packet sequence numbers: which of the 2^24 are in use by a live or recently closed connection of this
+ * server. Shared by all threads, lock-free. No I/O: the caller provides the random function.
  */
 #ifndef RAMPART_COMMON_PSN_H
 #define RAMPART_COMMON_PSN_H
@@ -19,18 +18,18 @@ struct psn_registry;
 /* Fills buf with n random bytes; returns 0 or -errno. */
 typedef int psn_random_fn(void *arg, uint8_t *buf, size_t n);
 
-/* 0 or -ENOMEM. The caller owns *out. */
+/* Returns 0 or -ENOMEM. The caller owns *out. */
 int psn_registry_new(struct psn_registry **out) __attribute__((warn_unused_result));
 void psn_registry_free(struct psn_registry *r);
 
 /* Takes `psn`. False if it is not a 24-bit number or is already taken. */
 bool psn_reserve(struct psn_registry *r, uint32_t psn) __attribute__((warn_unused_result));
 
-/* Gives `psn` back; it must be taken. */
+/* Returns `psn`, which must be taken. */
 void psn_release(struct psn_registry *r, uint32_t psn);
 
-/* Draws random numbers until one is free and takes it. Returns 0, -EAGAIN after `max_draws` taken
- * ones in a row, or the error of `random`. */
+/* Draws random numbers until one is free, and takes it. Returns 0, -EAGAIN if `max_draws` numbers in a row were taken,
+ * or the error of `random`. */
 int psn_draw(struct psn_registry *r, psn_random_fn *random, void *arg, unsigned max_draws,
 	     uint32_t *out) __attribute__((warn_unused_result));
 

@@ -8,16 +8,16 @@
 
 enum transport {
 	TRANSPORT_RDMA,		/* an rdmacm reliable connection */
-	TRANSPORT_TCP,		/* a TCP connection of its own, proven to belong to the TLS session */
-	TRANSPORT_TLS,		/* the connection of the bootstrap */
+	TRANSPORT_TCP,		/* a separate TCP connection, proven to belong to the TLS session */
+	TRANSPORT_TLS,		/* the TLS connection of the bootstrap */
 	TRANSPORT_N,
 };
 extern const char *const transport_names[];	/* in the order of the enum, NULL-terminated */
 
 #define TRANSPORTS_ALL ((1u << TRANSPORT_N) - 1)
 
-/* A comma-separated list of names as a bit for each (1 << TRANSPORT_RDMA, ...). 0, or -EINVAL with a line in `err` that begins
- * with "--" and `option`. */
+/* Parses a comma-separated list of names into a bit for each (1 << TRANSPORT_RDMA, ...). Returns 0, or -EINVAL with a
+ * line in `err` that begins with "--" and `option`. */
 int transports_parse(const char *option, const char *text, uint32_t *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
