@@ -39,7 +39,7 @@ static void disconnect(struct control *c)
 	c->state = CT_IDLE;
 }
 
-static void fail(struct control *c, enum fail_kind kind, int code, const char *text)
+static void fail_session(struct control *c, enum fail_kind kind, int code, const char *text)
 {
 	struct fail f = { .stage = c->state <= CT_CONNECTING ? STAGE_TCP_CONNECT :
 			  c->state == CT_HANDSHAKE ? STAGE_TLS_HANDSHAKE : STAGE_PSN_EXCHANGE,
@@ -55,7 +55,7 @@ static void fail(struct control *c, enum fail_kind kind, int code, const char *t
 static bool wait_or_end(struct control *c, enum tls_io_status st)
 {
 	if (st == TLS_IO_FAILED)
-		fail(c, c->io.failure.kind, c->io.failure.code, tls_io_failure_text(&c->io));
+		fail_session(c, c->io.failure.kind, c->io.failure.code, tls_io_failure_text(&c->io));
 	return st != TLS_IO_DONE;
 }
 
@@ -89,18 +89,18 @@ static void on_answer(struct control *c, const struct frame_header *h)
 	json_t *report;
 
 	if (h->type == FRAME_REFUSE && !frame_decode_refuse(frame, h->length, &r, &why)) {
-		fail(c, FAIL_REFUSED, r.code, r.text);
+		fail_session(c, FAIL_REFUSED, r.code, r.text);
 		return;
 	}
 	report = h->type == FRAME_REPORT ?
 		 json_read((const char *)frame + FRAME_HEADER_BYTES, h->length - FRAME_HEADER_BYTES, 0, &limit, NULL, 0) : NULL;
 	if (!report) {
-		fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME, "");
+		fail_session(c, FAIL_PROTOCOL, PROTO_BAD_FRAME, "");
 		return;
 	}
 	if (c->request.what == CONTROL_WATCH && is_flooded(c)) {
 		json_decref(report);
-		fail(c, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME, "");
+		fail_session(c, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME, "");
 		return;
 	}
 	if (c->request.what == CONTROL_WATCH) {
@@ -125,7 +125,7 @@ static void exchange(struct control *c)
 	    wait_or_end(c, tls_io_read_header(&c->io, FRAME_REPORT_BYTES_MAX, &h)))
 		return;
 	if (h.version != FRAME_VERSION)
-		fail(c, FAIL_PROTOCOL, PROTO_BAD_FRAME, "");
+		fail_session(c, FAIL_PROTOCOL, PROTO_BAD_FRAME, "");
 	else if (!wait_or_end(c, tls_io_read_frame(&c->io, &h)))
 		on_answer(c, &h);
 }
@@ -154,7 +154,7 @@ static void on_connected(struct control *c)
 	if (!ret)
 		ret = tls_io_start(&c->io, c->tls_ctx, c->cfg.verify_name);
 	if (ret) {
-		fail(c, FAIL_ERRNO, -ret, "");
+		fail_session(c, FAIL_ERRNO, -ret, "");
 		return;
 	}
 	c->state = CT_HANDSHAKE;
@@ -179,7 +179,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	fail(c, c->start_errno ? FAIL_ERRNO : FAIL_TIMEOUT, c->start_errno, "");
+	fail_session(c, c->start_errno ? FAIL_ERRNO : FAIL_TIMEOUT, c->start_errno, "");
 }
 
 int control_new(const struct control_config *cfg, struct ev_loop *loop, control_on_report_fn *on_report,
@@ -220,7 +220,7 @@ void control_free(struct control *c)
 	free(c);
 }
 
-static void start(struct control *c)
+static void start_session(struct control *c)
 {
 	double deadline_s = sample_s(c);
 
@@ -242,7 +242,7 @@ bool control_request(struct control *c, enum control_what what)
 	if (c->state != CT_IDLE)
 		return false;
 	c->request = (struct frame_control){ .what = what };
-	start(c);
+	start_session(c);
 	return true;
 }
 
@@ -253,7 +253,7 @@ bool control_watch(struct control *c, uint16_t interval_ms)
 	c->request = (struct frame_control){ .what = CONTROL_WATCH, .interval_ms = interval_ms };
 	c->watch_ns = clock_now_ns();
 	c->samples = 0;
-	start(c);
+	start_session(c);
 	return true;
 }
 

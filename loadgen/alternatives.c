@@ -46,7 +46,7 @@ struct space {
 	size_t err_size;
 };
 
-static int __attribute__((format(printf, 2, 3))) refuse(struct space *s, const char *fmt, ...)
+static int __attribute__((format(printf, 2, 3))) alt_refuse(struct space *s, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -95,13 +95,13 @@ static int add_setting(struct space *s, const char *option, struct choice *c, co
 		return -EINVAL;
 	snprintf(name, sizeof(name), "%.*s", (int)key_n, key);
 	if (!may_differ(name))
-		return refuse(s, "%s: %s cannot be compared; allowed: options of the workload, of pacing and of the data path",
+		return alt_refuse(s, "%s: %s cannot be compared; allowed: options of the workload, of pacing and of the data path",
 			      option, name);
 	if (s->has_hosts && opts_find(&loadgen_options, name)->per_host)
-		return refuse(s, "%s: %s cannot be compared in a run on several hosts, since each host has its own", option, name);
+		return alt_refuse(s, "%s: %s cannot be compared in a run on several hosts, since each host has its own", option, name);
 	for (unsigned i = 0; i < c->n; i++)
 		if (strcmp(c->settings[i].key, name) == 0)
-			return refuse(s, "%s: %s is set twice; allowed: once", option, name);
+			return alt_refuse(s, "%s: %s is set twice; allowed: once", option, name);
 	snprintf(c->settings[c->n++].key, KEY_MAX, "%s", name);
 	return 0;
 }
@@ -129,7 +129,7 @@ static int read_key(struct space *s, const char *text)
 	if (!ret && d->n < 2)
 		ret = -EINVAL;
 	if (ret && !s->err[0])
-		refuse(s, "--compare: '%s' is not allowed; allowed: an option and two to %d values of it, such as "
+		alt_refuse(s, "--compare: '%s' is not allowed; allowed: an option and two to %d values of it, such as "
 		       "inline=off,auto", text, COMPARE_VALUES_MAX);
 	return ret;
 }
@@ -148,7 +148,7 @@ static int read_set(struct space *s, struct dimension *d, const char *text)
 	snprintf(c->name, sizeof(c->name), "%.*s", (int)name_n, text);
 	for (unsigned i = 0; i + 1 < d->n && !ret; i++)
 		if (strcmp(d->choices[i].name, c->name) == 0)
-			ret = refuse(s, "--compare-set: %s is given twice; allowed: once", c->name);
+			ret = alt_refuse(s, "--compare-set: %s is given twice; allowed: once", c->name);
 	for (p += *p == ':'; *p && !ret; p += n) {
 		size_t key_n;
 
@@ -158,7 +158,7 @@ static int read_set(struct space *s, struct dimension *d, const char *text)
 		ret = key_n >= n ? -EINVAL : add_setting(s, d->option, c, p, key_n, p + key_n + 1, n - key_n - 1);
 	}
 	if (ret && !s->err[0])
-		refuse(s, "--compare-set: '%s' is not allowed; allowed: a name and at most %d settings, such as "
+		alt_refuse(s, "--compare-set: '%s' is not allowed; allowed: a name and at most %d settings, such as "
 		       "all:inline=auto,post-list=16", text, COMPARE_SETTINGS_MAX);
 	return ret;
 }
@@ -170,7 +170,7 @@ static int read_sets(struct space *s, const struct opt_texts *sets)
 
 	d->option = "--compare-set";
 	if (sets->n < 2)
-		return refuse(s, "--compare-set: give it two to %d times; the first is the baseline", COMPARE_VALUES_MAX);
+		return alt_refuse(s, "--compare-set: give it two to %d times; the first is the baseline", COMPARE_VALUES_MAX);
 	for (size_t i = 0; i < sets->n && !ret; i++)
 		ret = read_set(s, d, sets->v[i]);
 	return ret;
@@ -197,7 +197,7 @@ static int option_text(struct space *s, const char *option, const char *key, con
 		return asprintf(out, "--%s=%s", key, value) < 0 ? -ENOMEM : 0;
 	if (strcmp(value, "on") == 0)
 		return asprintf(out, "--%s", key) < 0 ? -ENOMEM : 0;
-	return strcmp(value, "off") == 0 ? 0 : refuse(s, "%s: %s=%s: a flag is on or off", option, key, value);
+	return strcmp(value, "off") == 0 ? 0 : alt_refuse(s, "%s: %s=%s: a flag is on or off", option, key, value);
 }
 
 static int add_choice(struct space *s, const struct dimension *d, const struct choice *c, int argc, char **argv,
@@ -210,14 +210,14 @@ static int add_choice(struct space *s, const struct dimension *d, const struct c
 	for (unsigned i = 0; i < c->n && !ret; i++) {
 		key = c->settings[i].key;
 		if (opts_given(&loadgen_options, argc, argv, key))
-			return refuse(s, "%s: cannot be combined with --%s", d->option, key);
+			return alt_refuse(s, "%s: cannot be combined with --%s", d->option, key);
 		if (json_object_get(out->options, key))
-			return refuse(s, "%s: %s is set twice; allowed: once", d->option, key);
+			return alt_refuse(s, "%s: %s is set twice; allowed: once", d->option, key);
 		if (out->n_args == COMPARE_SETTINGS_MAX)
-			return refuse(s, "%s: %s is one setting too many; allowed: %d in a combination", d->option, key,
+			return alt_refuse(s, "%s: %s is one setting too many; allowed: %d in a combination", d->option, key,
 				      COMPARE_SETTINGS_MAX);
 		if (json_object_set_new(out->options, key, json_string(c->settings[i].value)))
-			return refuse(s, "%s: '%s' is not allowed; allowed: text in UTF-8", d->option, key);
+			return alt_refuse(s, "%s: '%s' is not allowed; allowed: text in UTF-8", d->option, key);
 		ret = option_text(s, d->option, key, c->settings[i].value, &out->args[out->n_args]);
 		out->n_args += !ret && out->args[out->n_args];
 	}
@@ -245,7 +245,7 @@ static int make_args(const struct alternative *a, int argc, char **argv, char **
 	return n;
 }
 
-static int configure(struct space *s, int argc, char **argv, struct alternative *out)
+static int configure_alternative(struct space *s, int argc, char **argv, struct alternative *out)
 {
 	char *args[ARGS_MAX + COMPARE_SETTINGS_MAX + 1], why[400];
 	int n = make_args(out, argc, argv, args), first;
@@ -254,7 +254,7 @@ static int configure(struct space *s, int argc, char **argv, struct alternative 
 	if (opts_parse(&loadgen_options, n, args, &out->cfg, &first, why, sizeof(why)) != OPTS_OK ||
 	    loadgen_config_check(&out->cfg, n, args, why, sizeof(why)) ||
 	    workloads_apply(&out->cfg, n, args, why, sizeof(why)))
-		return refuse(s, "%s: %s", s->v[0].option, why);
+		return alt_refuse(s, "%s: %s", s->v[0].option, why);
 	out->cfg.repeat = 1;
 	return 0;
 }
@@ -272,7 +272,7 @@ static int make_alternative(struct space *s, unsigned number, int argc, char **a
 		which[i] = rest % s->v[i].n;
 	for (unsigned i = 0; i < s->n && !ret; i++)
 		ret = add_choice(s, &s->v[i], &s->v[i].choices[which[i]], argc, argv, out);
-	return ret ? ret : configure(s, argc, argv, out);
+	return ret ? ret : configure_alternative(s, argc, argv, out);
 }
 
 /* "inline-post-list", "sets" */
@@ -294,7 +294,7 @@ static int make_all(struct space *s, const struct loadgen_config *base, int argc
 		n *= s->v[i].n;
 	out->rounds = base->repeat > 1 ? base->repeat : ROUNDS_DEFAULT;
 	if (n > COMPARE_ALTERNATIVES_MAX || n * out->rounds > COMPARE_RUNS_MAX)
-		return refuse(s, "--compare: %llu combinations in %llu rounds are too many runs; allowed: %d combinations and "
+		return alt_refuse(s, "--compare: %llu combinations in %llu rounds are too many runs; allowed: %d combinations and "
 			      "%d runs; compare fewer values, or give a smaller --repeat", (unsigned long long)n,
 			      (unsigned long long)out->rounds, COMPARE_ALTERNATIVES_MAX, COMPARE_RUNS_MAX);
 	make_title(s, out->title, sizeof(out->title));
@@ -318,7 +318,7 @@ int alternatives_parse(const struct loadgen_config *base, int argc, char **argv,
 		s->err = err;
 		s->err_size = err_size;
 		s->has_hosts = loadgen_has_hosts(base);
-		ret = argc > ARGS_MAX ? refuse(s, "--compare: the command line has too many words") : read_all(s, base);
+		ret = argc > ARGS_MAX ? alt_refuse(s, "--compare: the command line has too many words") : read_all(s, base);
 	}
 	if (!ret)
 		ret = make_all(s, base, argc, argv, out);

@@ -46,7 +46,7 @@ static int copy_args(int argc, char **argv, char **out, int n)
 	return n;
 }
 
-static void add(struct vm_args *a, const char *arg)
+static void add_vm_arg(struct vm_args *a, const char *arg)
 {
 	a->v[a->n++] = (char *)arg;
 }
@@ -56,8 +56,8 @@ static void add_share(struct vm_args *a, const char *dir)
 {
 	if (!realpath(dir, a->shares[a->n_shares]))
 		return; /* the run in the micro-VM names the folder that is missing */
-	add(a, "--share");
-	add(a, a->shares[a->n_shares++]);
+	add_vm_arg(a, "--share");
+	add_vm_arg(a, a->shares[a->n_shares++]);
 }
 
 static void add_share_of_file(struct vm_args *a, const char *file)
@@ -100,24 +100,24 @@ static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char 
 			 "there; run from the source tree or make a device with `scripts/softroce up`", script);
 		return -ENODEV;
 	}
-	add(&a, script);
-	add(&a, "vm");
+	add_vm_arg(&a, script);
+	add_vm_arg(&a, "vm");
 	if (memory_for(c->clients)) {
-		add(&a, "--memory");
-		add(&a, memory_for(c->clients));
+		add_vm_arg(&a, "--memory");
+		add_vm_arg(&a, memory_for(c->clients));
 	}
 	if (c->vm_rails > 1) {
 		snprintf(a.rails, sizeof(a.rails), "%u", c->vm_rails);
-		add(&a, "--rails");
-		add(&a, a.rails);
+		add_vm_arg(&a, "--rails");
+		add_vm_arg(&a, a.rails);
 	}
 	add_shares(&a, c);
-	add(&a, "--");
-	add(&a, self);
+	add_vm_arg(&a, "--");
+	add_vm_arg(&a, self);
 	if (c->plan)
-		add(&a, "plan");
-	add(&a, "--environment");
-	add(&a, "native");
+		add_vm_arg(&a, "plan");
+	add_vm_arg(&a, "--environment");
+	add_vm_arg(&a, "native");
 	a.n = copy_args(argc, argv, a.v, a.n);
 	a.v[a.n] = NULL;
 	execv(script, a.v);

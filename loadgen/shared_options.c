@@ -75,7 +75,7 @@ bool shared_options_agree(const json_t *leader, const json_t *host, bool all, ch
 }
 
 /* One option as one word. */
-static char *word(const struct opts_spec *spec, const json_t *options, size_t i, char *err, size_t size)
+static char *option_word(const struct opts_spec *spec, const json_t *options, size_t i, char *err, size_t size)
 {
 	const char *name = text_at(options, i, 0), *value = text_at(options, i, 1);
 	const struct opt *o = opts_find(spec, name);
@@ -110,7 +110,7 @@ char **shared_options_join(const struct opts_spec *spec, int argc, char **argv, 
 	for (size_t i = 0; i < n; i++) {
 		if (value_of(mine, text_at(leader, i, 0), 0))
 			continue;
-		v[used] = word(spec, leader, i, err, size);
+		v[used] = option_word(spec, leader, i, err, size);
 		if (!v[used])
 			goto fail;
 		used++;

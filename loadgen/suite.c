@@ -101,7 +101,7 @@ static char *sizes_that_fit(const struct loadgen_config *c, double room)
 
 /* Makes the sizes of an entry fit this machine's memory, and says so in `note`; those of the command line stay as they are.
  * 0 or -errno with a line in `err`. */
-static int fit(struct runner *r, struct suite_entry *e, char *note, size_t note_size, char *err, size_t err_size)
+static int fit_entry(struct runner *r, struct suite_entry *e, char *note, size_t note_size, char *err, size_t err_size)
 {
 	double room = MEMORY_SHARE * (double)res_machine_memory_bytes();
 	bool given = opts_given(&loadgen_options, r->argc, r->argv, "message-size");
@@ -249,7 +249,7 @@ static enum run_exit prepare_and_run(struct runner *r, unsigned i, json_t *o)
 		snprintf(note, sizeof(note), "Skipped: it needs more RDMA devices than the %d of this machine.", dev_count());
 		json_object_set_new(o, "status", json_string("skipped"));
 		status = EXIT_INCONCLUSIVE;
-	} else if (fit(r, e, note, sizeof(note), err, sizeof(err))) {
+	} else if (fit_entry(r, e, note, sizeof(note), err, sizeof(err))) {
 		log_error("%s", err);
 		status = EXIT_ENVIRONMENT;
 	} else {

@@ -37,7 +37,7 @@ static const struct { const char *given, *other; } replaced[] = {
 	{ "iterations", "cycles" },
 };
 
-static int __attribute__((format(printf, 3, 4))) refuse(char *err, size_t err_size, const char *fmt, ...)
+static int __attribute__((format(printf, 3, 4))) suite_refuse(char *err, size_t err_size, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -170,9 +170,9 @@ static int check_option(const struct suite_entry *e, const char *name, char *err
 	const struct opt *o = opts_find(&loadgen_options, name);
 
 	if (!o)
-		return refuse(err, err_size, "--suite: entry %s: %s: unknown option (see --help)", e->id, name);
+		return suite_refuse(err, err_size, "--suite: entry %s: %s: unknown option (see --help)", e->id, name);
 	if (o->per_suite)
-		return refuse(err, err_size, "--suite: entry %s: %s is not allowed in a suite; give --%s on the command line", e->id,
+		return suite_refuse(err, err_size, "--suite: entry %s: %s is not allowed in a suite; give --%s on the command line", e->id,
 			      name, name);
 	return 0;
 }
@@ -202,7 +202,7 @@ static int add_options(struct suite_entry *e, struct words *w, json_t *replace, 
 		other = json_object_get(replace, name);
 		ret = add_value(w, opts_find(&loadgen_options, name), other ? other : v);
 		if (ret == -EINVAL)
-			return refuse(err, err_size, "--suite: entry %s: %s: the value is not allowed; allowed: a text, a number, "
+			return suite_refuse(err, err_size, "--suite: entry %s: %s: the value is not allowed; allowed: a text, a number, "
 				      "a list of them, or true and false for a flag", e->id, name);
 		if (ret)
 			return ret;
@@ -224,7 +224,7 @@ static void free_words(struct suite_entry *e)
 	e->argc = 0;
 }
 
-static int configure(struct suite_entry *e, char *err, size_t err_size)
+static int configure_entry(struct suite_entry *e, char *err, size_t err_size)
 {
 	const char *name;
 	json_t *value;
@@ -237,10 +237,10 @@ static int configure(struct suite_entry *e, char *err, size_t err_size)
 	    workloads_apply(&e->cfg, e->argc, e->argv, why, sizeof(why)) ||
 	    (alternatives_are_asked_for(&e->cfg) &&
 	     alternatives_parse(&e->cfg, e->argc, e->argv, &e->alternatives, why, sizeof(why))))
-		return refuse(err, err_size, "--suite: entry %s: %s", e->id, why);
+		return suite_refuse(err, err_size, "--suite: entry %s: %s", e->id, why);
 	json_object_foreach(e->options, name, value) {
 		if (loadgen_has_hosts(&e->cfg) && opts_find(&loadgen_options, name)->per_host)
-			return refuse(err, err_size, "--suite: entry %s: %s is not allowed in a run on several hosts, since each host "
+			return suite_refuse(err, err_size, "--suite: entry %s: %s is not allowed in a run on several hosts, since each host "
 				      "has its own", e->id, name);
 	}
 	snprintf(e->cfg.name_text, sizeof(e->cfg.name_text), "%s", e->id);
@@ -274,12 +274,12 @@ int suite_entry_configure(struct suite_entry *e, json_t *replace, int argc, char
 	e->argv = w.v;
 	e->argc = w.n;
 	if (!ret)
-		ret = configure(e, err, err_size);
+		ret = configure_entry(e, err, err_size);
 	join_team(&e->cfg, &before);
 	for (unsigned i = 0; !ret && i < e->alternatives.n; i++)
 		join_team(&e->alternatives.v[i].cfg, &before);
 	if (ret == -E2BIG)
-		ret = refuse(err, err_size, "--suite: entry %s: too many options", e->id);
+		ret = suite_refuse(err, err_size, "--suite: entry %s: too many options", e->id);
 	if (ret == -ENOMEM)
 		snprintf(err, err_size, "this machine is out of memory");
 	return ret;
@@ -312,7 +312,7 @@ static int check_members(const json_t *o, const char *const *allowed, const char
 		for (size_t i = 0; allowed[i]; i++)
 			known |= strcmp(allowed[i], name) == 0;
 		if (!known)
-			return refuse(err, err_size, "--suite: %s: '%.64s' is no member of a suite (docs/suite.schema.json)", what,
+			return suite_refuse(err, err_size, "--suite: %s: '%.64s' is no member of a suite (docs/suite.schema.json)", what,
 				      name);
 	}
 	return 0;
@@ -353,7 +353,7 @@ static int add_entry(struct suite *s, const char *suite, const json_t *defaults,
 	int ret;
 
 	if (!is_name(name))
-		return refuse(err, err_size, "--suite: entry %u of %s: a name is missing; allowed: up to %d lower case letters, "
+		return suite_refuse(err, err_size, "--suite: entry %u of %s: a name is missing; allowed: up to %d lower case letters, "
 			      "digits and '-'", s->n + 1, suite, SUITE_NAME_MAX);
 	e->suite = suite;
 	e->name = name;
@@ -364,11 +364,11 @@ static int add_entry(struct suite *s, const char *suite, const json_t *defaults,
 		return ret;
 	if (!is_text(json_object_get(o, "title")) || !json_is_object(json_object_get(o, "options")) ||
 	    (json_object_get(o, "question") && !is_text(json_object_get(o, "question"))))
-		return refuse(err, err_size, "--suite: %s: needs a title and options, and may have a question; texts have up to "
+		return suite_refuse(err, err_size, "--suite: %s: needs a title and options, and may have a question; texts have up to "
 			      "%d bytes", what, TEXT_MAX);
 	for (unsigned i = 0; i < s->n; i++)
 		if (strcmp(s->entries[i].id, e->id) == 0)
-			return refuse(err, err_size, "--suite: %s: there are two of that name", what);
+			return suite_refuse(err, err_size, "--suite: %s: there are two of that name", what);
 	e->title = json_text_at(o, "title");
 	e->question = json_object_get(o, "question") ? json_text_at(o, "question") : "";
 	s->n++;
@@ -385,16 +385,16 @@ static int add_entries(struct suite *s, const json_t *file, int argc, char **arg
 	int ret;
 
 	if (json_integer_value(json_object_get(file, "schema_version")) != 1)
-		return refuse(err, err_size, "--suite: schema_version is missing or another than 1");
+		return suite_refuse(err, err_size, "--suite: schema_version is missing or another than 1");
 	if (!is_name(name) || !is_text(json_object_get(file, "title")))
-		return refuse(err, err_size, "--suite: the suite needs a name (up to %d lower case letters, digits and '-') and a "
+		return suite_refuse(err, err_size, "--suite: the suite needs a name (up to %d lower case letters, digits and '-') and a "
 			      "title", SUITE_NAME_MAX);
 	ret = check_members(file, members, name, err, err_size);
 	if (ret)
 		return ret;
 	if (json_array_size(entries) == 0 || json_array_size(entries) > SUITE_ENTRIES_MAX - s->n ||
 	    (defaults && !json_is_object(defaults)))
-		return refuse(err, err_size, "--suite: %s: needs entries, %d at most, and may have defaults, which are options", name,
+		return suite_refuse(err, err_size, "--suite: %s: needs entries, %d at most, and may have defaults, which are options", name,
 			      SUITE_ENTRIES_MAX);
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->title = json_text_at(file, "title");
@@ -414,7 +414,7 @@ int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **
 	int ret;
 
 	if (!file)
-		return refuse(err, err_size, "--suite: %s", why);
+		return suite_refuse(err, err_size, "--suite: %s", why);
 	if (!s->files)
 		s->files = json_array();
 	if (json_array_append_new(s->files, file)) {
@@ -444,9 +444,9 @@ static int add_file(struct suite *s, const char *path, int argc, char **argv, ch
 	int ret = path_read(path, SUITE_FILE_BYTES_MAX, &text, &n);
 
 	if (ret == -EFBIG)
-		refuse(err, err_size, "--suite: %s has more than the %u bytes that are allowed", path, SUITE_FILE_BYTES_MAX);
+		suite_refuse(err, err_size, "--suite: %s has more than the %u bytes that are allowed", path, SUITE_FILE_BYTES_MAX);
 	else if (ret)
-		refuse(err, err_size, "--suite: cannot read %s: %s", path, path_error(ret));
+		suite_refuse(err, err_size, "--suite: cannot read %s: %s", path, path_error(ret));
 	else
 		ret = suite_add(s, text, n, argc, argv, err, err_size);
 	free(text);
@@ -466,7 +466,7 @@ static int add_shipped(struct suite *s, const char *name, int argc, char **argv,
 		if (i == 1 || access(path, R_OK) == 0)
 			return add_file(s, path, argc, argv, err, err_size);
 	}
-	return refuse(err, err_size, "--suite: the path of the suites is too long");
+	return suite_refuse(err, err_size, "--suite: the path of the suites is too long");
 }
 
 static bool is_shipped(const char *name)
@@ -491,7 +491,7 @@ int suite_read(const char *what, int argc, char **argv, struct suite **out, char
 	if (is_shipped(what))
 		return add_shipped(s, what, argc, argv, err, err_size);
 	if (strcmp(what, "all") != 0)
-		return refuse(err, err_size, "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
+		return suite_refuse(err, err_size, "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
 			      "fabric, messages, arrays, connections, transports or all", what);
 	for (size_t i = 0; i < OF_ALL && !ret; i++)
 		ret = add_shipped(s, shipped[i], argc, argv, err, err_size);

@@ -104,7 +104,7 @@ static int set_mark(struct session *x)
 	return -ENOSPC;
 }
 
-static void end(struct session *x, enum close_reason reason)
+static void end_session(struct session *x, enum close_reason reason)
 {
 	struct control *t = x->control;
 	struct stats *st = &t->server->control_stats;
@@ -123,7 +123,7 @@ static void end(struct session *x, enum close_reason reason)
 	free(x);
 }
 
-static void fail(struct session *x, enum fail_kind kind, int code)
+static void fail_session(struct session *x, enum fail_kind kind, int code)
 {
 	struct fail f = { .stage = STAGE_PSN_EXCHANGE, .kind = kind, .code = code };
 	char text[96], peer[ADDR_TEXT_MAX];
@@ -131,7 +131,7 @@ static void fail(struct session *x, enum fail_kind kind, int code)
 	fail_table_count(&x->control->server->control_stats.failures, &f);
 	log_debug("control session of %s failed: %s (%s)", addr_text(&x->peer, peer),
 		  fail_code_text(&f, text, sizeof(text)), fail_advice(&f));
-	end(x, CLOSE_FAILED);
+	end_session(x, CLOSE_FAILED);
 }
 
 /* True if the client has left. One that watches may close its socket with an unread sample in it; its kernel then sends
@@ -150,9 +150,9 @@ static bool wait_or_end(struct session *x, enum tls_io_status st)
 	if (st != TLS_IO_FAILED)
 		return st == TLS_IO_WAIT;
 	if (has_left(x))
-		end(x, x->state == SESSION_REFUSED ? CLOSE_REFUSED : CLOSE_CONTROL_END);
+		end_session(x, x->state == SESSION_REFUSED ? CLOSE_REFUSED : CLOSE_CONTROL_END);
 	else
-		fail(x, x->io.failure.kind, x->io.failure.code);
+		fail_session(x, x->io.failure.kind, x->io.failure.code);
 	return true;
 }
 
@@ -164,7 +164,7 @@ static void send_refusal(struct session *x, enum refuse_code code, size_t bytes)
 	set_state(x, SESSION_REFUSED);
 }
 
-static void refuse(struct session *x, enum refuse_code code, const char *text)
+static void refuse_session(struct session *x, enum refuse_code code, const char *text)
 {
 	send_refusal(x, code, frame_encode_refuse(code, text, tls_io_frame(&x->io)));
 }
@@ -215,11 +215,11 @@ static void answer(struct session *x)
 	x->answered_at = ev_iteration(x->control->loop);
 	ret = put_answer(x);
 	if (ret == -ENOSPC) {
-		refuse(x, REFUSE_NO_RESOURCES, "the marks of control sessions take as much memory as they may: end other sessions");
+		refuse_session(x, REFUSE_NO_RESOURCES, "the marks of control sessions take as much memory as they may: end other sessions");
 	} else if (ret) {
 		if (log_is_due(&x->control->memory_log_ns, NS_PER_S))
 			log_warn("cannot make a report: this machine is out of memory");
-		refuse(x, REFUSE_NO_RESOURCES, "out of memory");
+		refuse_session(x, REFUSE_NO_RESOURCES, "out of memory");
 	}
 }
 
@@ -257,7 +257,7 @@ static void serve_watcher(struct session *x)
 		set_state(x, SESSION_WATCHES);
 	st = tls_io_read_header(&x->io, FRAME_FROM_CLIENT_MAX, &h);
 	if (st == TLS_IO_DONE || x->io.done)
-		fail(x, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
+		fail_session(x, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
 	else
 		(void)wait_or_end(x, st);
 }
@@ -314,7 +314,7 @@ static bool read_request(struct session *x)
 	const char *why = "";
 
 	if (st == TLS_IO_FAILED && x->io.failure.kind == FAIL_PROTOCOL) {
-		refuse(x, REFUSE_BAD_REQUEST, "frame length: must be 8 to 40, reserved 0");
+		refuse_session(x, REFUSE_BAD_REQUEST, "frame length: must be 8 to 40, reserved 0");
 		return true;
 	}
 	if (st == TLS_IO_DONE)
@@ -324,15 +324,15 @@ static bool read_request(struct session *x)
 	if (wait_or_end(x, st))
 		return false;
 	if (++x->burst > BURST_MAX) {
-		fail(x, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
+		fail_session(x, FAIL_PROTOCOL, PROTO_UNEXPECTED_FRAME);
 		return false;
 	}
 	if (h.version != FRAME_VERSION)
 		send_refusal(x, REFUSE_BAD_VERSION, frame_encode_bad_version(h.version, tls_io_frame(&x->io)));
 	else if (h.type != FRAME_CONTROL)
-		refuse(x, REFUSE_BAD_REQUEST, "unexpected frame: a control session takes only CONTROL");
+		refuse_session(x, REFUSE_BAD_REQUEST, "unexpected frame: a control session takes only CONTROL");
 	else if (frame_decode_control(x->io.frame, h.length, &x->request, &why))
-		refuse(x, REFUSE_BAD_REQUEST, why);
+		refuse_session(x, REFUSE_BAD_REQUEST, why);
 	else
 		begin_answer(x);
 	return true;
@@ -363,7 +363,7 @@ static void serve(void *session)
 	if (x->state == SESSION_WATCHES)
 		serve_watcher(x);
 	else if (x->state == SESSION_REFUSED && !wait_or_end(x, tls_io_write(&x->io)) && tls_io_is_bye_answered(&x->io))
-		end(x, CLOSE_REFUSED);
+		end_session(x, CLOSE_REFUSED);
 }
 
 static void on_next_turn(struct ev_loop *loop, ev_timer *w, int revents)
@@ -381,7 +381,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	switch (x->state) {
 	case SESSION_SERVED:
-		end(x, CLOSE_CONTROL_END);
+		end_session(x, CLOSE_CONTROL_END);
 		break;
 	case SESSION_WAITS:
 		if (log_is_due(&x->control->publish_log_ns, PUBLISH_LOG_NS))
@@ -390,10 +390,10 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		serve(x);
 		break;
 	case SESSION_WATCHES:
-		fail(x, FAIL_TIMEOUT, 0);
+		fail_session(x, FAIL_TIMEOUT, 0);
 		break;
 	case SESSION_REFUSED:
-		end(x, CLOSE_REFUSED);
+		end_session(x, CLOSE_REFUSED);
 		break;
 	}
 }
@@ -478,7 +478,7 @@ static bool has_room(struct control *t, bool of_this_machine)
 		log_warn("all %u control sessions are taken: ended the one of %s to make room for a client whose address has none",
 			 CONTROL_SESSIONS_MAX, addr_host_text(&one->peer, peer));
 	tls_io_say_bye(&one->io);
-	end(one, CLOSE_CROWDED_OUT);
+	end_session(one, CLOSE_CROWDED_OUT);
 	return true;
 }
 
@@ -493,9 +493,9 @@ static void take_over(struct control *t, struct handover *h)
 		tls_free(h->tls);
 		handover_session_ended(&t->server->handovers, h->seat);
 	} else if (t->stopped) {
-		end(x, CLOSE_DRAINING);
+		end_session(x, CLOSE_DRAINING);
 	} else if (!room) {
-		refuse(x, REFUSE_BUSY, "too many control sessions");
+		refuse_session(x, REFUSE_BUSY, "too many control sessions");
 		serve(x);
 	} else {
 		begin_answer(x);
@@ -549,7 +549,7 @@ void control_stop(struct control *t)
 	t->stopped = true;
 	while ((x = TAILQ_FIRST(&t->sessions))) {
 		tls_io_say_bye(&x->io);
-		end(x, CLOSE_DRAINING);
+		end_session(x, CLOSE_DRAINING);
 	}
 }
 

@@ -236,7 +236,7 @@ static int make_shards(struct main_loop *m, char *err, size_t err_size)
 	return ret;
 }
 
-static int start(struct main_loop *m, char *err, size_t err_size)
+static int start_server(struct main_loop *m, char *err, size_t err_size)
 {
 	struct server *server = m->server;
 	uint32_t n = server_config_shards(server->cfg);
@@ -295,7 +295,7 @@ static bool print_ready(const struct server *server)
 	return fflush(stdout) == 0 && !ferror(stdout);
 }
 
-static void stop(struct main_loop *m)
+static void stop_server(struct main_loop *m)
 {
 	struct server *server = m->server;
 
@@ -371,18 +371,18 @@ static int serve(struct server_config *cfg)
 	server.wake_main = wake_main;
 	server.arg = &m;
 	if (!ret)
-		ret = start(&m, err, sizeof(err));
+		ret = start_server(&m, err, sizeof(err));
 	if (!ret)
 		ret = enter_sandbox(cfg, err, sizeof(err));
 	if (ret) {
 		log_error("%s", err);
-		stop(&m);
+		stop_server(&m);
 		finish(&m);
 		return EXIT_ENVIRONMENT;
 	}
 	served = wait_for_signal(&m);
 	log_info("stopping: draining for at most %.1f s", (double)cfg->drain_timeout_ns / 1e9);
-	stop(&m);
+	stop_server(&m);
 	ret = finish(&m);
 	log_info("stopped");
 	if (!served)

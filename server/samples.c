@@ -38,7 +38,7 @@ void samples_end(struct samples *s)
 	s->newest = NULL;
 }
 
-static json_t *make(struct samples *s)
+static json_t *make_sample(struct samples *s)
 {
 	struct sample now;
 	json_t *o;
@@ -63,7 +63,7 @@ json_t *samples_take(struct samples *s)
 	if (s->newest && now - s->newest_ns < NEW_NS)
 		return s->newest;
 	json_decref(s->newest);
-	s->newest = make(s);
+	s->newest = make_sample(s);
 	s->newest_ns = now;
 	return s->newest;
 }

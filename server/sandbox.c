@@ -101,7 +101,7 @@ static int allow_requests(scmp_filter_ctx ctx)
 	return ret;
 }
 
-static int fill(scmp_filter_ctx ctx)
+static int allow_calls(scmp_filter_ctx ctx)
 {
 	int ret = 0;
 
@@ -125,7 +125,7 @@ int sandbox_enter(void)
 
 	if (!ctx)
 		return -ENOMEM;
-	ret = fill(ctx);
+	ret = allow_calls(ctx);
 	ret = ret ? ret : seccomp_load(ctx);
 	seccomp_release(ctx);
 	return ret;

@@ -27,7 +27,7 @@ static double us(uint64_t ns)
 	return (double)ns / 1e3;
 }
 
-static void done(struct session *s, int exit_status)
+static void command_done(struct session *s, int exit_status)
 {
 	s->exit_status = exit_status;
 	ev_timer_stop(s->loop, &s->timer);
@@ -41,7 +41,7 @@ static void send_message(struct session *s, const char *text, uint32_t bytes)
 
 	if (buf == EP_NO_BUF) {
 		log_error("no send buffer is free");
-		done(s, 1);
+		command_done(s, 1);
 		return;
 	}
 	p = ep_buf(s->ep, buf);
@@ -101,7 +101,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	log_error("%s: no answer within %.1f s (--timeout)", s->cfg->host, (double)s->cfg->timeout_ns / 1e9);
 	if (s->cfg->command == CMD_PING)
 		ping_summary(s);
-	done(s, 1);
+	command_done(s, 1);
 }
 
 static bool payload_is_right(const struct session *s, const uint8_t *data, uint32_t bytes)
@@ -149,7 +149,7 @@ static void ping_reply(struct session *s, uint64_t sequence, const uint8_t *data
 
 	if (sequence != s->sent || !payload_is_right(s, data, bytes)) {
 		log_error("reply %llu is not what was sent", (unsigned long long)sequence);
-		done(s, 1);
+		command_done(s, 1);
 		return;
 	}
 	s->received++;
@@ -161,7 +161,7 @@ static void ping_reply(struct session *s, uint64_t sequence, const uint8_t *data
 	}
 	if (s->cfg->count && s->received >= s->cfg->count) {
 		ping_summary(s);
-		done(s, 0);
+		command_done(s, 0);
 		return;
 	}
 	start_timer(s, s->cfg->interval_ns);
@@ -173,11 +173,11 @@ static void send_reply(struct session *s, const uint8_t *data, uint32_t bytes)
 
 	if (bytes != n + MSG_HEADER_BYTES || memcmp(data + MSG_HEADER_BYTES, s->cfg->text, n) != 0) {
 		log_error("the reply is not what was sent");
-		done(s, 1);
+		command_done(s, 1);
 		return;
 	}
 	printf("%.*s\n", (int)n, (const char *)data + MSG_HEADER_BYTES);
-	done(s, 0);
+	command_done(s, 0);
 }
 
 static void hexdump(const uint8_t *p, uint64_t n, uint64_t offset)
@@ -205,7 +205,7 @@ static void one_sided(struct session *s, enum ibv_wr_opcode opcode, uint64_t byt
 	else if (ret)
 		log_error("the request could not be posted: %s", strerror(-ret));
 	if (ret)
-		done(s, ret == -EINVAL ? 2 : 1);
+		command_done(s, ret == -EINVAL ? 2 : 1);
 	else
 		await_answer(s);
 }
@@ -250,17 +250,17 @@ static void on_rma(void *arg, struct client_conn *c, uint32_t n_done)
 	}
 	if (s->cfg->command == CMD_READ) {
 		hexdump(p, n, s->cfg->offset);
-		done(s, 0);
+		command_done(s, 0);
 		return;
 	}
 	if (memcmp(p, s->cfg->text, n) != 0) {
 		log_error("the region does not hold what was written");
-		done(s, 1);
+		command_done(s, 1);
 		return;
 	}
 	printf("%llu bytes written at offset %llu and read back\n", (unsigned long long)n,
 	       (unsigned long long)s->cfg->offset);
-	done(s, 0);
+	command_done(s, 0);
 }
 
 static json_t *stages_json(const struct client_info *i)
@@ -361,7 +361,7 @@ static void on_live(void *arg, struct client_conn *c)
 		break;
 	case CMD_INFO:
 		(s->cfg->json ? info_json : info_text)(s, client_grant(c), &info);
-		done(s, 0);
+		command_done(s, 0);
 		break;
 	}
 }
@@ -483,8 +483,8 @@ void command_interrupt(struct session *s)
 	}
 	if (s->cfg->command == CMD_PING && client_is_live(s->conn)) {
 		ping_summary(s);
-		done(s, s->received ? 0 : 1);
+		command_done(s, s->received ? 0 : 1);
 		return;
 	}
-	done(s, 130);
+	command_done(s, 130);
 }

@@ -138,7 +138,7 @@ static int parse_operands(struct command_config *c, int n, char **operands)
 	return EXIT_OK;
 }
 
-static int check(struct command_config *c, int argc, char **argv)
+static int check_command(struct command_config *c, int argc, char **argv)
 {
 	static const struct {
 		const char *option;
@@ -199,7 +199,7 @@ static uint32_t one_sided_bytes(const struct command_config *c)
 	return c->length > READ_DEFAULT_BYTES ? (uint32_t)c->length : READ_DEFAULT_BYTES;
 }
 
-static int run(const struct command_config *c, const struct client_config *cc)
+static int run_command(const struct command_config *c, const struct client_config *cc)
 {
 	struct session s = { .cfg = c, .client = cc, .loop = ev_default_loop(0), .buf = EP_NO_BUF };
 	char err[512];
@@ -251,7 +251,7 @@ static int connect_and_run(struct command_config *c)
 		return EXIT_FAILED;
 	}
 	res_raise_memlock();
-	return run(c, &cc);
+	return run_command(c, &cc);
 }
 
 int main(int argc, char **argv)
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
 	}
 	status = parse_operands(&c, argc - first, argv + first);
 	if (!status)
-		status = check(&c, argc, argv);
+		status = check_command(&c, argc, argv);
 	if (status)
 		return status;
 	log_init("rdma_client", (enum log_level)c.log_level);

@@ -186,7 +186,7 @@ static ssize_t on_stream_write(void *cookie, const char *data, size_t bytes)
 	return s->error ? 0 : (ssize_t)bytes;
 }
 
-static int fill(int fd, path_write_fn *write, const void *arg)
+static int write_temporary(int fd, path_write_fn *write, const void *arg)
 {
 	struct sink s = { .fd = fd };
 	FILE *out = fopencookie(&s, "w", (cookie_io_functions_t){ .write = on_stream_write });
@@ -221,7 +221,7 @@ int path_write_in(int folder, const char *name, path_write_fn *write, const void
 	fd = make_temporary(folder, temporary);
 	if (fd < 0)
 		return fd;
-	ret = fill(fd, write, arg);
+	ret = write_temporary(fd, write, arg);
 	if (close(fd) && !ret)
 		ret = -errno;
 	if (!ret && renameat(folder, temporary, folder, name))
@@ -277,7 +277,7 @@ int path_append(const char *path, bool anew, path_write_fn *write, const void *a
 		return folder;
 	ret = fd = open_to_append(folder, name, anew, &before);
 	if (fd >= 0) {
-		ret = fill(fd, write, arg);
+		ret = write_temporary(fd, write, arg);
 		if (ret && ftruncate(fd, before) == 0 && before == 0)
 			unlinkat(folder, name, 0);
 		if (close(fd) && !ret)

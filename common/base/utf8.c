@@ -109,7 +109,7 @@ const char *utf8_show(const char *s, char *out, size_t size)
 	return out;
 }
 
-static void print(const char *s, FILE *out, bool lines)
+static void print_shown(const char *s, FILE *out, bool lines)
 {
 	char one[SHOWN_MAX];
 	size_t n;
@@ -126,7 +126,7 @@ static void print(const char *s, FILE *out, bool lines)
 
 void utf8_print(const char *s, FILE *out)
 {
-	print(s, out, true);
+	print_shown(s, out, true);
 }
 
 void utf8_print_line(FILE *out, const char *format, ...)
@@ -138,7 +138,7 @@ void utf8_print_line(FILE *out, const char *format, ...)
 	if (vasprintf(&text, format, ap) < 0)
 		text = NULL;
 	va_end(ap);
-	print(text ? text : "(a line is missing: out of memory)", out, false);
+	print_shown(text ? text : "(a line is missing: out of memory)", out, false);
 	putc('\n', out);
 	free(text);
 }

@@ -24,7 +24,7 @@ void effective_begin(struct effective *e)
 	counter_set(&e->cpu, (uint64_t)(sched_getcpu() + 1));
 }
 
-static void add(struct ep_work *sum, const struct ep_work *w)
+static void add_work(struct ep_work *sum, const struct ep_work *w)
 {
 	sum->requests += w->requests;
 	sum->doorbells += w->doorbells;
@@ -40,7 +40,7 @@ void effective_count(struct effective *e, struct ep *const *eps, uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++) {
 		ep_get_work(eps[i], &w);
-		add(&sum, &w);
+		add_work(&sum, &w);
 	}
 	counter_set(&e->requests, sum.requests);
 	counter_set(&e->doorbells, sum.doorbells);
@@ -109,7 +109,7 @@ void effective_add_work(const struct effective *e, struct ep_work *sum)
 	const struct ep_work w = { counter_get(&e->requests), counter_get(&e->doorbells), counter_get(&e->signalled),
 				   counter_get(&e->polls), counter_get(&e->empty_polls), counter_get(&e->completions) };
 
-	add(sum, &w);
+	add_work(sum, &w);
 }
 
 static json_t *number(const counter *c)

@@ -70,7 +70,7 @@ static void for_each_numbered(const char *sys, const char *folder, const char *p
 		closedir(dir);
 }
 
-static bool count(void *arg, int number)
+static bool count_number(void *arg, int number)
 {
 	(void)number;
 	++*(int *)arg;
@@ -81,7 +81,7 @@ int place_nodes(const char *sys)
 {
 	int n = 0;
 
-	for_each_numbered(sys, "devices/system/node", "node", count, &n);
+	for_each_numbered(sys, "devices/system/node", "node", count_number, &n);
 	return n;
 }
 

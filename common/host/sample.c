@@ -159,7 +159,7 @@ static void take_usage(double *v)
 }
 
 /* NAN if the field is missing or not a number. */
-static double field(const char *text, const char *name)
+static double field_value(const char *text, const char *name)
 {
 	const char *at = proc_text_field(text, name);
 	uint64_t n;
@@ -197,9 +197,9 @@ static void take_status(struct sampler *s, double *v)
 {
 	const char *text = read_text(s, s->status);
 
-	v[SAMPLE_RSS_BYTES] = field(text, "VmRSS") * 1024;
-	v[SAMPLE_PINNED_BYTES] = (field(text, "VmPin") + field(text, "VmLck")) * 1024;
-	v[SAMPLE_THREADS] = field(text, "Threads");
+	v[SAMPLE_RSS_BYTES] = field_value(text, "VmRSS") * 1024;
+	v[SAMPLE_PINNED_BYTES] = (field_value(text, "VmPin") + field_value(text, "VmLck")) * 1024;
+	v[SAMPLE_THREADS] = field_value(text, "Threads");
 }
 
 /* ---- its threads ---- */
@@ -360,8 +360,8 @@ static void take_memory(struct sampler *s, double *v)
 {
 	const char *text = read_text(s, s->meminfo);
 
-	v[SAMPLE_AVAILABLE_BYTES] = field(text, "MemAvailable") * 1024;
-	v[SAMPLE_SLAB_BYTES] = field(text, "Slab") * 1024;
+	v[SAMPLE_AVAILABLE_BYTES] = field_value(text, "MemAvailable") * 1024;
+	v[SAMPLE_SLAB_BYTES] = field_value(text, "Slab") * 1024;
 }
 
 /* Reads the number before the slash of "0.20 0.18 0.12 1/80 11206", which includes this thread. */

@@ -54,7 +54,7 @@ static struct {
 
 /* Translates an event into the action it requires. Returns the completion channel of the endpoint that owns the event's
  * queue or queue pair, or NULL if the event concerns all endpoints of the device. */
-static const struct ibv_comp_channel *judge(const struct ibv_async_event *e, struct async_event *out)
+static const struct ibv_comp_channel *classify_event(const struct ibv_async_event *e, struct async_event *out)
 {
 	const struct ibv_qp *qp = NULL;
 
@@ -150,7 +150,7 @@ static void dispatch(const struct dev *dev, const struct ibv_async_event *e)
 	/* A newer library may report types that are unknown here. */
 	if ((unsigned)e->event_type >= TYPES)
 		return;
-	channel = judge(e, &event);
+	channel = classify_event(e, &event);
 	all.counts[e->event_type]++;
 	report(dev, e->event_type, event.qpn);
 	if (event.action == ASYNC_NOTED)

@@ -274,7 +274,7 @@ static int dispatch(struct ep *ep, struct ep_cq *q, const struct ibv_wc *wc, int
 }
 
 /* Polls receives before any of them is handled: one batch, or all (look_at_all). */
-static int look(struct ep *ep, struct ep_cq *q)
+static int look_at_cq(struct ep *ep, struct ep_cq *q)
 {
 	int n;
 
@@ -295,7 +295,7 @@ static int process_receives(struct ep *ep, struct ep_cq *q, int max)
 	int n, ret = 0;
 
 	if (ep->seen_at == ep->seen_n)
-		ret = look(ep, q);
+		ret = look_at_cq(ep, q);
 	n = (int)MIN((uint32_t)max, ep->seen_n - ep->seen_at);
 	if (ret || n == 0)
 		return ret;

@@ -15,7 +15,7 @@
 
 #include "common/rdma/ep_internal.h"
 
-static int complain(char *err, size_t size, int e, const char *what, const char *advice)
+static int ep_error(char *err, size_t size, int e, const char *what, const char *advice)
 {
 	snprintf(err, size, "cannot create %s: %s; %s", what, strerror(e), advice);
 	return -e;
@@ -62,13 +62,13 @@ static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_
 		uint32_t qps = left < per_cq ? left : per_cq;
 
 		if (ep->n_cqs > SEND_CQS_MAX)
-			return complain(err, err_size, ENOSPC, "completion queues",
+			return ep_error(err, err_size, ENOSPC, "completion queues",
 					"use more threads, fewer clients or a higher --cq-depth");
 		ret = make_cq(ep, qps * cfg->sq_depth, qps);
 		left -= qps;
 	}
 	if (ret)
-		return complain(err, err_size, -ret, "completion queues",
+		return ep_error(err, err_size, -ret, "completion queues",
 				"the device's max_cq and max_cqe limit them: use fewer clients or credits");
 	return 0;
 }
@@ -80,7 +80,7 @@ static int make_seen(struct ep *ep, const struct ep_config *cfg, char *err, size
 
 	ep->seen_max = roundup(most, EP_BATCH);
 	ep->seen = calloc(ep->seen_max, sizeof(*ep->seen));
-	return ep->seen ? 0 : complain(err, err_size, ENOMEM, "an endpoint", "this machine is out of memory");
+	return ep->seen ? 0 : ep_error(err, err_size, ENOMEM, "an endpoint", "this machine is out of memory");
 }
 
 static size_t page_bytes(void)
@@ -103,11 +103,11 @@ static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size
 	ep->free_bufs = calloc(ep->n_bufs, sizeof(*ep->free_bufs));
 	ep->links = calloc(ep->n_bufs, sizeof(*ep->links));
 	if (!ep->free_bufs || !ep->links)
-		return complain(err, err_size, ENOMEM, "message buffers", "this machine is out of memory");
+		return ep_error(err, err_size, ENOMEM, "message buffers", "this machine is out of memory");
 	ep->slab = mmap(NULL, ep->slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (ep->slab == MAP_FAILED) {
 		ep->slab = NULL;
-		return complain(err, err_size, errno, "message buffers",
+		return ep_error(err, err_size, errno, "message buffers",
 				"use fewer clients, credits or smaller messages");
 	}
 	for (uint32_t i = 0; i < ep->n_bufs; i++)
@@ -118,7 +118,7 @@ static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size
 	/* No remote access: peers reach only the one-sided regions. */
 	ep->mr = ibv_reg_mr(ep->pd, ep->slab, ep->slab_bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (!ep->mr)
-		return complain(err, err_size, errno, "the message slab's memory region",
+		return ep_error(err, err_size, errno, "the message slab's memory region",
 				"raise the locked memory limit (ulimit -l, LimitMEMLOCK=) or use fewer "
 				"clients, credits or smaller messages");
 	return 0;
@@ -132,7 +132,7 @@ static int make_srq(struct ep *ep, const struct ep_config *cfg, char *err, size_
 
 	ep->srq = ibv_create_srq(ep->pd, &attr);
 	if (!ep->srq)
-		return complain(err, err_size, errno, "the shared receive queue",
+		return ep_error(err, err_size, errno, "the shared receive queue",
 				"the device's max_srq_wr limits it: use fewer clients or credits, or more threads");
 	for (uint32_t i = 0; i < REPOST_BATCH; i++) {
 		ep->repost_sge[i].lkey = ep->mr->lkey;
@@ -145,7 +145,7 @@ static int make_srq(struct ep *ep, const struct ep_config *cfg, char *err, size_
 		ep_recycle(ep, ep_buf_get(ep));
 	ret = ep_flush_repost(ep);
 	if (ret || ep->n_posted != depth)
-		return complain(err, err_size, ret ? -ret : EIO, "receive buffers", "see the device's max_srq_wr");
+		return ep_error(err, err_size, ret ? -ret : EIO, "receive buffers", "see the device's max_srq_wr");
 	return 0;
 }
 
@@ -155,10 +155,10 @@ static int make_queues(struct ep *ep, const struct ep_config *cfg, char *err, si
 
 	ep->pd = ibv_alloc_pd(ep->dev->ctx);
 	if (!ep->pd)
-		return complain(err, err_size, errno, "a protection domain", "the device's max_pd limits them");
+		return ep_error(err, err_size, errno, "a protection domain", "the device's max_pd limits them");
 	ret = make_channel(ep);
 	if (ret)
-		return complain(err, err_size, -ret, "a completion channel", "raise the nofile limit (ulimit -n)");
+		return ep_error(err, err_size, -ret, "a completion channel", "raise the nofile limit (ulimit -n)");
 	ret = make_cqs(ep, cfg, err, err_size);
 	return ret ? ret : make_seen(ep, cfg, err, err_size);
 }
@@ -170,7 +170,7 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	int ret;
 
 	if (!ep)
-		return complain(err, err_size, ENOMEM, "an endpoint", "this machine is out of memory");
+		return ep_error(err, err_size, ENOMEM, "an endpoint", "this machine is out of memory");
 	ep->dev = cfg->dev;
 	ep->on_wc = on_wc;
 	ep->arg = arg;

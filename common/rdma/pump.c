@@ -323,7 +323,7 @@ void pump_stop_watchers(struct pump *p)
 }
 
 /* Polls once for every pump that spins. True if one of them used its budget up. */
-static bool look(struct pump *first)
+static bool look_at_completions(struct pump *first)
 {
 	bool used_up = false;
 	struct pump *p;
@@ -350,7 +350,7 @@ static void spin(struct pump *first)
 
 	STAILQ_FOREACH(p, &first->joined, entry)
 		begin_turn(p, 0);
-	for (int i = 0; i < spins && !first->stop && !look(first) && !first->rest_due; i++)
+	for (int i = 0; i < spins && !first->stop && !look_at_completions(first) && !first->rest_due; i++)
 		;
 	STAILQ_FOREACH(p, &first->joined, entry)
 		if (p->spinning && p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns)

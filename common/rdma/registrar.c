@@ -45,7 +45,7 @@ bool registrar_run_next(struct registrar *r)
 	return ran;
 }
 
-static void *run(void *arg)
+static void *registrar_run(void *arg)
 {
 	struct registrar *r = arg;
 
@@ -67,7 +67,7 @@ int registrar_new(struct registrar **out)
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->changed, NULL);
 	STAILQ_INIT(&r->jobs);
-	ret = pthread_create(&r->thread, NULL, run, r);
+	ret = pthread_create(&r->thread, NULL, registrar_run, r);
 	if (ret) {
 		free(r);
 		return -ret;

@@ -38,7 +38,7 @@ void tuning_defaults(struct tuning *t)
 	t->traffic_class = t->dscp = t->service_level = t->gid_index = TUNING_NOT_SET;
 }
 
-static int complain(char *err, size_t size, const char *option, const char *value, const char *allowed)
+static int tuning_error(char *err, size_t size, const char *option, const char *value, const char *allowed)
 {
 	snprintf(err, size, "--%s: '%s' is not allowed; allowed: %s", option, value, allowed);
 	return -EINVAL;
@@ -57,7 +57,7 @@ static int check_inline(struct tuning *t, char *err, size_t err_size)
 		return 0;
 	n = strtoul(t->inline_text, &end, 10);
 	if (t->inline_text[0] < '0' || t->inline_text[0] > '9' || *end || n > TUNING_INLINE_MAX)
-		return complain(err, err_size, "inline", t->inline_text, "auto, off, or 0 to 4096 bytes");
+		return tuning_error(err, err_size, "inline", t->inline_text, "auto, off, or 0 to 4096 bytes");
 	t->inline_bytes = (uint32_t)n;
 	return 0;
 }
@@ -67,7 +67,7 @@ int tuning_read_cpus(const char *option, const char *text, uint16_t cpus[TUNING_
 {
 	if (!cpu_list_parse(text, cpus, TUNING_CPUS_MAX, n))
 		return 0;
-	return complain(err, err_size, option, text, "numbers and ranges of CPUs, comma-separated, such as 0,2,4-7");
+	return tuning_error(err, err_size, option, text, "numbers and ranges of CPUs, comma-separated, such as 0,2,4-7");
 }
 
 static int check_cpus(struct tuning *t, char *err, size_t err_size)

@@ -89,7 +89,7 @@ bool sock_is_open(const struct sock *s)
 	return s->fd >= 0;
 }
 
-static void end(struct sock *s, enum fail_kind kind, int code)
+static void sock_end(struct sock *s, enum fail_kind kind, int code)
 {
 	s->ctx->user->on_end(s, kind, code);
 }
@@ -98,11 +98,11 @@ static void end(struct sock *s, enum fail_kind kind, int code)
 static void end_errno(struct sock *s, int e)
 {
 	if (e == ECONNRESET || e == EPIPE)
-		end(s, FAIL_CLOSED, 0);
+		sock_end(s, FAIL_CLOSED, 0);
 	else if (e == ETIMEDOUT || e == EHOSTUNREACH || e == ENETUNREACH)
-		end(s, FAIL_TIMEOUT, 0);
+		sock_end(s, FAIL_TIMEOUT, 0);
 	else
-		end(s, FAIL_ERRNO, e);
+		sock_end(s, FAIL_ERRNO, e);
 }
 
 static void watch(struct sock *s)
@@ -145,10 +145,10 @@ static bool wait_for(struct sock *s, enum tls_status st, bool reading)
 		/* A write only waits for the peer if the peer has sent part of a handshake message, such as half a key
 		 * update: OpenSSL writes nothing until the rest has arrived. No peer needs to do that, and since the
 		 * socket is writable, waiting would wake the loop without end. */
-		end(s, FAIL_TLS, FAIL_TLS_UNEXPECTED);
+		sock_end(s, FAIL_TLS, FAIL_TLS_UNEXPECTED);
 		return false;
 	case TLS_EOF:
-		end(s, FAIL_CLOSED, 0);
+		sock_end(s, FAIL_CLOSED, 0);
 		return false;
 	case TLS_FAILED:
 		break;
@@ -157,7 +157,7 @@ static bool wait_for(struct sock *s, enum tls_status st, bool reading)
 	if (f.kind == FAIL_ERRNO)
 		end_errno(s, f.code);
 	else
-		end(s, f.kind, f.code);
+		sock_end(s, f.kind, f.code);
 	return false;
 }
 
@@ -425,7 +425,7 @@ static ssize_t read_some(struct sock *s, uint8_t *data, size_t n)
 	if (ret > 0 || (ret < 0 && (errno == EAGAIN || errno == EINTR)))
 		return MAX(ret, 0);
 	if (ret == 0)
-		end(s, FAIL_CLOSED, 0);
+		sock_end(s, FAIL_CLOSED, 0);
 	else
 		end_errno(s, errno);
 	return -1;
@@ -452,13 +452,13 @@ static bool begin_record(struct sock *s)
 	struct ep *ep = s->ctx->ep;
 
 	if (record_decode(s->header, ep_buf_bytes(ep), &s->record)) {
-		end(s, FAIL_PROTOCOL, PROTO_BAD_FRAME);
+		sock_end(s, FAIL_PROTOCOL, PROTO_BAD_FRAME);
 		return false;
 	}
 	s->buf = ep_buf_get(ep);
 	if (s->buf != EP_NO_BUF)
 		return true;
-	end(s, FAIL_ERRNO, ENOBUFS);
+	sock_end(s, FAIL_ERRNO, ENOBUFS);
 	return false;
 }
 
@@ -585,7 +585,7 @@ static void set_probes(int fd, uint64_t probe_ns)
 	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)MIN(3 * probe_ns / NS_PER_MS, (uint64_t)INT32_MAX));
 }
 
-static void begin(struct sock *s, uint64_t probe_ns)
+static void sock_begin(struct sock *s, uint64_t probe_ns)
 {
 	tcp_apply(s->fd, &s->ctx->cfg->tcp);
 	set_probes(s->fd, probe_ns);
@@ -600,14 +600,14 @@ void sock_open_plain(struct sock *s, int fd, uint64_t probe_ns)
 {
 	s->fd = fd;
 	s->zerocopy = (struct zerocopy){ .on = s->ctx->cfg->tcp.zerocopy_bytes && tcp_skip_copies(fd) };
-	begin(s, probe_ns);
+	sock_begin(s, probe_ns);
 }
 
 void sock_open_tls(struct sock *s, struct tls *tls, uint64_t probe_ns)
 {
 	s->tls = tls;
 	s->fd = tls_fd(tls);
-	begin(s, probe_ns);
+	sock_begin(s, probe_ns);
 	read_again(s);
 }
 

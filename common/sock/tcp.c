@@ -100,7 +100,7 @@ static bool read_value(const struct key *k, const char *text, struct tcp_options
 	return false;
 }
 
-static const struct key *find(const char *name)
+static const struct key *key_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (strcmp(keys[i].name, name) == 0)
@@ -109,7 +109,7 @@ static const struct key *find(const char *name)
 }
 
 /* One element of the list, which is cut at its "=". */
-static int take(char *element, bool first, struct tcp_options *o, char *err, size_t err_size)
+static int take_element(char *element, bool first, struct tcp_options *o, char *err, size_t err_size)
 {
 	char *value = strchr(element, '=');
 	const struct key *k;
@@ -120,7 +120,7 @@ static int take(char *element, bool first, struct tcp_options *o, char *err, siz
 	}
 	if (value)
 		*value++ = '\0';
-	k = find(element);
+	k = key_find(element);
 	if (k && value && read_value(k, value, o))
 		return 0;
 	if (k)
@@ -144,7 +144,7 @@ int tcp_parse(const char *text, struct tcp_options *out, char *err, size_t err_s
 		return -EINVAL;
 	}
 	for (bool first = true; rest && !ret; first = false)
-		ret = take(strsep(&rest, ","), first, out, err, err_size);
+		ret = take_element(strsep(&rest, ","), first, out, err, err_size);
 	return ret;
 }
 

@@ -61,7 +61,7 @@ static void on_record(int is_sent, int version, int content_type, const void *da
 	t->socket.paused = tls_limits_turn_is_over(&t->limits);
 }
 
-static int configure(struct tls_ctx *ctx, const struct tls_config *cfg)
+static int configure_ctx(struct tls_ctx *ctx, const struct tls_config *cfg)
 {
 	SSL_CTX *c = ctx->ssl_ctx;
 
@@ -132,7 +132,7 @@ static int new_ssl_ctx(struct tls_ctx *ctx, const struct tls_config *cfg, char *
 	ctx->ssl_ctx = SSL_CTX_new(cfg->server ? TLS_server_method() : TLS_client_method());
 	ctx->socket_method = tls_socket_method();
 	if (ctx->ssl_ctx && ctx->socket_method)
-		ret = configure(ctx, cfg);
+		ret = configure_ctx(ctx, cfg);
 	if (ret && ret != -ENOMEM)
 		snprintf(err, err_size, "this OpenSSL library cannot do TLS 1.3 with X25519 or P-256");
 	return ret ? ret : read_and_load(ctx, cfg, err, err_size);

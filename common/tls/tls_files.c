@@ -75,7 +75,7 @@ static int read_file(const char *path, uint8_t **pem, size_t *bytes)
 	return ret;
 }
 
-static void say(int ret, enum tls_file which, const char *path, char *err, size_t size)
+static void say_file_error(int ret, enum tls_file which, const char *path, char *err, size_t size)
 {
 	const char *what = tls_file_names[which];
 
@@ -96,7 +96,7 @@ int tls_files_read(struct tls_files *f, char *err, size_t err_size)
 		int ret = f->path[i] ? read_file(f->path[i], &f->pem[i], &f->bytes[i]) : 0;
 
 		if (ret) {
-			say(ret, i, f->path[i], err, err_size);
+			say_file_error(ret, i, f->path[i], err, err_size);
 			tls_files_wipe(f);
 			return ret;
 		}

@@ -239,7 +239,7 @@ void tls_io_put_heap(struct tls_io *io, uint8_t *heap, size_t n)
 	io->writing = true;
 }
 
-static void count(counter *bytes, size_t n)
+static void count_bytes(counter *bytes, size_t n)
 {
 	if (bytes)
 		counter_add(bytes, n);
@@ -256,7 +256,7 @@ enum tls_io_status tls_io_write(struct tls_io *io)
 
 		if (st != TLS_IO_DONE)
 			return st;
-		count(io->bytes_out, put);
+		count_bytes(io->bytes_out, put);
 		io->done += (uint32_t)put;
 	}
 	drop_frame(io);
@@ -276,7 +276,7 @@ static enum tls_io_status read_upto(struct tls_io *io, uint32_t upto)
 
 		if (st != TLS_IO_DONE)
 			return st;
-		count(io->bytes_in, got);
+		count_bytes(io->bytes_in, got);
 		io->done += (uint32_t)got;
 	}
 	return TLS_IO_DONE;

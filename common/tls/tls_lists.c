@@ -47,7 +47,7 @@ static void make_store_index(void)
 
 /* ---- in a handshake */
 
-static const struct list *find(const struct tls_lists *l, const X509_CRL *crl)
+static const struct list *list_find(const struct tls_lists *l, const X509_CRL *crl)
 {
 	for (uint32_t i = 0; i < l->n; i++)
 		if (l->lists[i].crl == crl)
@@ -56,7 +56,7 @@ static const struct list *find(const struct tls_lists *l, const X509_CRL *crl)
 }
 
 /* X509_V_OK, or the reason why the list does not apply to a certificate of `issuer`. */
-static int judge(const struct list *it, X509 *issuer)
+static int list_judge(const struct list *it, X509 *issuer)
 {
 	const ASN1_TIME *next;
 
@@ -75,12 +75,12 @@ static int judge(const struct list *it, X509 *issuer)
 static int on_check(X509_STORE_CTX *v, X509_CRL *crl)
 {
 	const struct tls_lists *l = X509_STORE_get_ex_data(X509_STORE_CTX_get0_store(v), store_index);
-	const struct list *it = find(l, crl);
+	const struct list *it = list_find(l, crl);
 	int why;
 
 	if (it && it->by_openssl)
 		return l->openssl_check(v, crl);
-	why = judge(it, X509_STORE_CTX_get0_current_issuer(v));
+	why = list_judge(it, X509_STORE_CTX_get0_current_issuer(v));
 	if (why != X509_V_OK)
 		X509_STORE_CTX_set_error(v, why);
 	return why == X509_V_OK;
@@ -154,7 +154,7 @@ static int refuse_delta(const struct tls_files *f, const X509_CRL *crl, char *er
 	return -EINVAL;
 }
 
-static int take(struct tls_ctx *ctx, const struct tls_files *f, X509_CRL *crl, char *err, size_t size)
+static int list_take(struct tls_ctx *ctx, const struct tls_files *f, X509_CRL *crl, char *err, size_t size)
 {
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx->ssl_ctx);
 	struct list *it = &ctx->lists->lists[ctx->lists->n];
@@ -207,7 +207,7 @@ static int take_all(struct tls_ctx *ctx, const struct tls_files *f, const STACK_
 		if (crl)
 			ret = refuse_delta(f, crl, err, size);
 		if (crl && !ret)
-			ret = take(ctx, f, crl, err, size);
+			ret = list_take(ctx, f, crl, err, size);
 	}
 	return ret || n ? ret : tls_load_not_usable(f, TLS_FILE_CRL, err, size);
 }

@@ -82,7 +82,7 @@ static ssize_t receive(struct tls_socket *s, void *data, size_t n)
 }
 
 /* Returns like receive, for at most `n` bytes; receives only when all bytes received earlier are used. */
-static ssize_t take(struct tls_socket *s, void *data, size_t n)
+static ssize_t take_read_ahead(struct tls_socket *s, void *data, size_t n)
 {
 	ssize_t got;
 
@@ -114,7 +114,7 @@ static int on_read(BIO *bio, char *data, int n)
 		errno = EAGAIN;
 		return -1;
 	}
-	got = take(s, data, (size_t)n);
+	got = take_read_ahead(s, data, (size_t)n);
 	if (got >= 0)
 		return (int)got;
 	if (got == -EAGAIN && s->held_n > 0) {

@@ -172,7 +172,7 @@ struct fail fail_row(const struct fail *f)
 	return row;
 }
 
-static const char *put(char *text, size_t size, const char *kind, const char *name, int code)
+static const char *put_code(char *text, size_t size, const char *kind, const char *name, int code)
 {
 	if (code == FAIL_CODE_OTHER)
 		name = "other";
@@ -186,21 +186,21 @@ static const char *put(char *text, size_t size, const char *kind, const char *na
 const char *fail_code_text(const struct fail *f, char *text, size_t size)
 {
 	switch (f->kind) {
-	case FAIL_NONE: return put(text, size, "none", "none", 0);
-	case FAIL_ERRNO: return put(text, size, "errno", strerrorname_np(f->code), f->code);
-	case FAIL_TLS: return put(text, size, "tls", alert_name(f->code), f->code);
-	case FAIL_CERTIFICATE: return put(text, size, "certificate", NULL, f->code);
-	case FAIL_REFUSED: return put(text, size, "refused", refuse_code_name((uint32_t)f->code), f->code);
-	case FAIL_CM_STATUS: return put(text, size, "cm", f->code == FAIL_CM_STALE ? "stale" : NULL, f->code);
-	case FAIL_WC_STATUS: return put(text, size, "wc", wc_name(f->code), f->code);
+	case FAIL_NONE: return put_code(text, size, "none", "none", 0);
+	case FAIL_ERRNO: return put_code(text, size, "errno", strerrorname_np(f->code), f->code);
+	case FAIL_TLS: return put_code(text, size, "tls", alert_name(f->code), f->code);
+	case FAIL_CERTIFICATE: return put_code(text, size, "certificate", NULL, f->code);
+	case FAIL_REFUSED: return put_code(text, size, "refused", refuse_code_name((uint32_t)f->code), f->code);
+	case FAIL_CM_STATUS: return put_code(text, size, "cm", f->code == FAIL_CM_STALE ? "stale" : NULL, f->code);
+	case FAIL_WC_STATUS: return put_code(text, size, "wc", wc_name(f->code), f->code);
 	case FAIL_TIMEOUT: snprintf(text, size, "timeout"); return text;
-	case FAIL_PROTOCOL: return put(text, size, "protocol", protocol_name(f->code), f->code);
+	case FAIL_PROTOCOL: return put_code(text, size, "protocol", protocol_name(f->code), f->code);
 	case FAIL_CLOSED:
 		snprintf(text, size, "%s", f->code == REFUSE_DRAINING ? "draining" : "closed_by_peer");
 		return text;
 	case FAIL_KIND_N: break;
 	}
-	return put(text, size, "unknown", NULL, f->code);
+	return put_code(text, size, "unknown", NULL, f->code);
 }
 
 static const char *stale_advice(void)

@@ -15,7 +15,7 @@ static bool same(const struct fail *a, const struct fail *b)
 	return a->stage == b->stage && a->kind == b->kind && a->code == b->code;
 }
 
-static void add(struct fail_table *t, const struct fail *f, uint64_t count)
+static void count_row(struct fail_table *t, const struct fail *f, uint64_t count)
 {
 	uint32_t n = rows_of(t), i = 0;
 
@@ -37,7 +37,7 @@ void fail_table_count(struct fail_table *t, const struct fail *f)
 {
 	struct fail row = fail_row(f);
 
-	add(t, &row, 1);
+	count_row(t, &row, 1);
 }
 
 void fail_table_reset(struct fail_table *t)
@@ -51,7 +51,7 @@ void fail_table_add(struct fail_table *dst, const struct fail_table *src)
 	uint32_t n = rows_of(src);
 
 	for (uint32_t i = 0; i < n; i++)
-		add(dst, &src->rows[i].fail, counter_get(&src->rows[i].count));
+		count_row(dst, &src->rows[i].fail, counter_get(&src->rows[i].count));
 	counter_add(&dst->overflow, counter_get(&src->overflow));
 }
 

@@ -8,7 +8,7 @@
 
 const char *const transport_names[] = { "rdma", "tcp", "tls", NULL };
 
-static int find(const char *name, size_t n)
+static int transport_find(const char *name, size_t n)
 {
 	for (int i = 0; transport_names[i]; i++)
 		if (strlen(transport_names[i]) == n && strncmp(transport_names[i], name, n) == 0)
@@ -22,7 +22,7 @@ int transports_parse(const char *option, const char *text, uint32_t *out, char *
 
 	for (const char *at = text;; at++) {
 		size_t n = strcspn(at, ",");
-		int i = find(at, n);
+		int i = transport_find(at, n);
 
 		if (i < 0 || (all >> i & 1)) {
 			snprintf(err, err_size, "--%s: '%s' is not allowed; allowed: rdma, tcp and tls, each once, "

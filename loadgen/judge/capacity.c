@@ -103,7 +103,7 @@ static uint32_t seen_at(const struct capacity *c, enum capacity_boundary of, uin
 	return tally_at(c, of, candidate(of, passed, failed))[of == CAPACITY_BREAK && failed ? SLO_FAIL : SLO_PASS];
 }
 
-static bool ask(struct capacity_probe *out, enum capacity_purpose purpose, uint32_t clients)
+static bool ask_probe(struct capacity_probe *out, enum capacity_purpose purpose, uint32_t clients)
 {
 	out->purpose = purpose;
 	out->clients = clients;
@@ -139,11 +139,11 @@ static bool next_neighbour(const struct capacity *c, enum capacity_boundary of, 
 	const uint32_t *t = tally_at(c, of, below);
 
 	if (below >= 1 && (tries(t) == 0 || is_contested(t)))
-		return ask(out, CAPACITY_BELOW, below);
+		return ask_probe(out, CAPACITY_BELOW, below);
 	if (of == CAPACITY_BREAK || above > c->max)
 		return false;
 	t = tally_at(c, of, above);
-	return (tries(t) == 0 || is_contested(t)) && ask(out, CAPACITY_ABOVE, above);
+	return (tries(t) == 0 || is_contested(t)) && ask_probe(out, CAPACITY_ABOVE, above);
 }
 
 /* Sets the next probe for a boundary. False when the boundary is known. */
@@ -155,23 +155,23 @@ static bool next_for(const struct capacity *c, enum capacity_boundary of, struct
 	if (c->probes[of] >= CAPACITY_PROBES_MAX)
 		return false;
 	if (c->n == 0)
-		return ask(out, CAPACITY_DOUBLE, c->start);
+		return ask_probe(out, CAPACITY_DOUBLE, c->start);
 	bracket(c, of, &passed, &failed);
 	if (failed && (is_doubtful(c, of, failed) || is_contested(tally_at(c, of, failed))))
-		return ask(out, CAPACITY_CONFIRM, failed);
+		return ask_probe(out, CAPACITY_CONFIRM, failed);
 	if (failed == 0 && passed < c->max)
-		return ask(out, CAPACITY_DOUBLE, passed > c->max / 2 ? c->max : 2 * passed);
+		return ask_probe(out, CAPACITY_DOUBLE, passed > c->max / 2 ? c->max : 2 * passed);
 	if (failed > 1 && !is_close(passed, failed))
-		return ask(out, CAPACITY_BISECT, between(passed, failed));
+		return ask_probe(out, CAPACITY_BISECT, between(passed, failed));
 	/* If nothing breaks up to `max`, there is nothing to confirm. */
 	result = candidate(of, passed, failed);
 	if (result == 0 || (of == CAPACITY_BREAK && failed == 0))
 		return false;
 	if (tries(tally_at(c, of, result)) < TRIES_MAX && seen_at(c, of, passed, failed) < SEEN_ENOUGH)
-		return ask(out, CAPACITY_CONFIRM, result);
+		return ask_probe(out, CAPACITY_CONFIRM, result);
 	/* A latency can miss its limit by chance, so that failure is confirmed too; a hard failure is not by chance. */
 	if (of == CAPACITY_SLO && failed && tries(tally_at(c, of, failed)) < SEEN_ENOUGH)
-		return ask(out, CAPACITY_CONFIRM, failed);
+		return ask_probe(out, CAPACITY_CONFIRM, failed);
 	return next_neighbour(c, of, result, out);
 }
 

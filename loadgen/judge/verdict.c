@@ -38,7 +38,7 @@ static const struct tier *tier_of(uint32_t clients)
 }
 
 /* Returns the criterion, borrowed, so that members can be added. */
-static json_t *add(json_t *verdict, const struct step *s, const char *criterion, const char *required,
+static json_t *add_criterion(json_t *verdict, const struct step *s, const char *criterion, const char *required,
 		   const char *measured, enum criterion_result result)
 {
 	json_t *c = json_pack("{s:i, s:I, s:i, s:s, s:s, s:s, s:s}", "clients", s->target,
@@ -80,7 +80,7 @@ static void add_success(json_t *verdict, const struct step *s, const struct tier
 	snprintf(measured, sizeof(measured), "%.4g %% (%u of %u held at once)", ratio * 100,
 		 s->connected_held, s->target);
 	say_server(measured, sizeof(measured), terms->fewest);
-	add(verdict, s, "success rate", required, measured,
+	add_criterion(verdict, s, "success rate", required, measured,
 	    (t->success_ratio >= 1 ? ratio >= 1 : ratio > t->success_ratio) ? CRITERION_PASS : CRITERION_FAIL);
 }
 
@@ -168,7 +168,7 @@ static void add_connect_time(json_t *verdict, const struct step *s, const struct
 	else
 		snprintf(measured, sizeof(measured), "%s", figure);
 	say_server(measured, sizeof(measured), terms->slowest);
-	criterion = add(verdict, s, name, required, measured, excuse ? CRITERION_NOT_JUDGED : c.result);
+	criterion = add_criterion(verdict, s, name, required, measured, excuse ? CRITERION_NOT_JUDGED : c.result);
 	json_object_set_new(criterion, "measured_ns", json_whole(c.ns));
 	json_object_set_new(criterion, "limit_ns", json_whole(c.limit_ns));
 	if (missed)
@@ -187,7 +187,7 @@ static void add_stable(json_t *verdict, const struct step *s, const char *requir
 
 	snprintf(measured, sizeof(measured), "stable: %u held, no failures%s", s->connected_held,
 		 s->server_ended ? "; the server ended" : words[s->pools]);
-	add(verdict, s, "stability", required, measured, s->server_ended ? CRITERION_FAIL : of[s->pools]);
+	add_criterion(verdict, s, "stability", required, measured, s->server_ended ? CRITERION_FAIL : of[s->pools]);
 }
 
 /* Appends whether the step was stable or failed gracefully (graceful.h). */
@@ -212,21 +212,21 @@ static void add_stability(json_t *verdict, const struct step *s, const struct ve
 	if (graceful == GRACEFUL_BUT_SLOW && terms->excuse) {
 		snprintf(measured, sizeof(measured), "not judged (%s: %u of %u held; %s)", terms->excuse, s->connected_held,
 			 s->target, why);
-		add(verdict, s, "stability", required, measured, CRITERION_NOT_JUDGED);
+		add_criterion(verdict, s, "stability", required, measured, CRITERION_NOT_JUDGED);
 		return;
 	}
 	snprintf(measured, sizeof(measured), "%u of %u held; %s%s%s", s->connected_held, s->target,
 		 graceful == GRACEFUL_YES ? "graceful failure: " : why, graceful != GRACEFUL_YES && *top ? "; " : "", top);
 	say_server(measured, sizeof(measured), terms->fewest);
-	add(verdict, s, "stability", required, measured, of[graceful]);
+	add_criterion(verdict, s, "stability", required, measured, of[graceful]);
 }
 
 static void add_pools(json_t *verdict, const struct step *s)
 {
 	if (s->pools == POOLS_NOT_RESTORED)
-		add(verdict, s, "server's pools after the step", "as at the start", "not restored", CRITERION_FAIL);
+		add_criterion(verdict, s, "server's pools after the step", "as at the start", "not restored", CRITERION_FAIL);
 	else if (s->pools == POOLS_UNKNOWN)
-		add(verdict, s, "server's pools after the step", "as at the start",
+		add_criterion(verdict, s, "server's pools after the step", "as at the start",
 		    s->server_ended ? "unknown: the server ended" : "unknown: the server could not be asked",
 		    CRITERION_INCONCLUSIVE);
 }
@@ -241,7 +241,7 @@ void verdict_add_integrity(json_t *verdict, const struct step *s)
 	if (s->checked == 0 && !(server_checked > 0))
 		return;
 	snprintf(measured, sizeof(measured), "%llu corrupt", (unsigned long long)corrupt);
-	add(verdict, s, "data", "as sent", measured, corrupt ? CRITERION_FAIL : CRITERION_PASS);
+	add_criterion(verdict, s, "data", "as sent", measured, corrupt ? CRITERION_FAIL : CRITERION_PASS);
 }
 
 void verdict_add_undisturbed(json_t *verdict, const struct step *s)
@@ -251,12 +251,12 @@ void verdict_add_undisturbed(json_t *verdict, const struct step *s)
 	if (step_has_hole(s)) {
 		snprintf(measured, sizeof(measured), "clock_hole: the generator did not run for %.1f s",
 			 (double)s->clock_late_ns / 1e9);
-		add(verdict, s, "measurement", "without holes in the clock", measured, CRITERION_INCONCLUSIVE);
+		add_criterion(verdict, s, "measurement", "without holes in the clock", measured, CRITERION_INCONCLUSIVE);
 	}
 	if (step_is_stalled(s)) {
 		snprintf(measured, sizeof(measured), "replies_stalled: no reply came for %.1f s",
 			 (double)s->reply_stall_ns / 1e9);
-		add(verdict, s, "measurement", "without stalls of all replies", measured, CRITERION_INCONCLUSIVE);
+		add_criterion(verdict, s, "measurement", "without stalls of all replies", measured, CRITERION_INCONCLUSIVE);
 	}
 }
 
@@ -290,7 +290,7 @@ void verdict_add_slo(json_t *verdict, const struct slo *slo, const struct step *
 		bool disturbed = step_has_hole(s) || step_is_stalled(s);
 		char text[64];
 
-		add(verdict, s, "SLO", t->text, slo_value_text(t, result, measured, text, sizeof(text)),
+		add_criterion(verdict, s, "SLO", t->text, slo_value_text(t, result, measured, text, sizeof(text)),
 		    disturbed ? CRITERION_INCONCLUSIVE : of[result]);
 	}
 }
@@ -305,7 +305,7 @@ void verdict_add_capacity(json_t *verdict, const char *criterion, uint32_t clien
 
 void verdict_add_not_judged(json_t *verdict, const struct step *s, const char *why)
 {
-	add(verdict, s, "step", "to be completed", why, CRITERION_INCONCLUSIVE);
+	add_criterion(verdict, s, "step", "to be completed", why, CRITERION_INCONCLUSIVE);
 }
 
 void verdict_add_not_reached(json_t *verdict, uint32_t clients)

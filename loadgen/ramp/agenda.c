@@ -44,7 +44,7 @@ static bool is_disturbed(const struct step *s)
 /* Judges the SLO for the search. Inconclusive if generator or replies stood still, or if a saturated generator missed
  * the SLO: neither counts against the server. With some samples, but too few, the step passes, because larger steps
  * will have enough. An offered rate that was not achieved misses the SLO. */
-static enum slo_result judge(const struct slo *slo, const struct step *s, bool find_rate)
+static enum slo_result judge_step(const struct slo *slo, const struct step *s, bool find_rate)
 {
 	enum slo_result result = slo_judge(slo, s);
 
@@ -63,7 +63,7 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 		memset(&a->probe, 0, sizeof(a->probe));
 		a->probe.clients = s->target;
 	}
-	a->probe.slo = judge(&oc->cfg->slo, s, oc->cfg->find_rate);
+	a->probe.slo = judge_step(&oc->cfg->slo, s, oc->cfg->find_rate);
 	a->probe.broke = broke;
 	/* The search is not told about a disturbed probe, and so asks for the same one again. */
 	if (is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {

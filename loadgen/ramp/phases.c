@@ -120,7 +120,7 @@ void ramp_on_deadline(struct ramp *r)
 		ramp_enter(r, p->late);
 }
 
-static void ask(struct ramp *r, enum control_what what)
+static void ask_servers(struct ramp *r, enum control_what what)
 {
 	r->report_asked = true;
 	suts_ask(&r->suts, what, r->phase_number);
@@ -128,7 +128,7 @@ static void ask(struct ramp *r, enum control_what what)
 
 static void ask_stats(struct ramp *r)
 {
-	ask(r, CONTROL_STATS);
+	ask_servers(r, CONTROL_STATS);
 }
 
 static void set_report(json_t **to, json_t *report)
@@ -333,7 +333,7 @@ static void on_prove_late(struct ramp *r)
 
 static void begin_mark(struct ramp *r)
 {
-	ask(r, CONTROL_MARK);
+	ask_servers(r, CONTROL_MARK);
 }
 
 void ramp_on_mark(struct ramp *r, json_t *report)

@@ -107,7 +107,7 @@ static int terminal_columns(void)
 }
 
 /* The line may contain the leader's text, so only the \r and escape that erase the last line control the terminal. */
-static void print(const char *line, bool terminal)
+static void print_progress(const char *line, bool terminal)
 {
 	char shown[400];
 	size_t columns = (size_t)terminal_columns();
@@ -148,7 +148,7 @@ void progress_show(struct progress *p, const struct ramp *r, const char *phase)
 			 (unsigned long long)CREW_SUM(&r->crew, live),
 			 (unsigned long long)(CREW_SUM(&r->crew, failed) + CREW_SUM(&r->crew, dropped)), connects, traffic, cpu, left);
 	}
-	print(line, terminal);
+	print_progress(line, terminal);
 }
 
 void progress_clear(const struct progress *p)

@@ -407,7 +407,7 @@ static void stop_watchers(struct ramp *r)
 	ev_timer_stop(r->loop, &r->gate_at);
 }
 
-static int start(struct ramp *r, char *err, size_t err_size)
+static int start_ramp(struct ramp *r, char *err, size_t err_size)
 {
 	if (!r->cfg->server) {
 		ramp_enter(r, RAMP_SERVER);
@@ -456,7 +456,7 @@ int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_
 	r.watching.on_sample = on_sample;
 	r.watching.sample_arg = &r;
 	if (!ret)
-		ret = start(&r, err, err_size);
+		ret = start_ramp(&r, err, err_size);
 	if (!ret) {
 		ev_run(r.loop, 0);
 		progress_clear(&r.progress);

@@ -15,7 +15,7 @@
 #define RETRY_S 2.
 
 /* Keeps a sample. `target` matters for SIDE_SERVER only. */
-static void keep(struct watching *w, enum series_side side, uint32_t target, const struct sample *sample)
+static void keep_sample(struct watching *w, enum series_side side, uint32_t target, const struct sample *sample)
 {
 	bool one_of_several = side == SIDE_SERVER && w->n_servers > 1;
 	enum series_side at = one_of_several ? series_server(target, w->n_servers) : side;
@@ -32,7 +32,7 @@ static void keep(struct watching *w, enum series_side side, uint32_t target, con
 
 /* ---- this process ---- */
 
-static void take(struct watching *w)
+static void take_samples(struct watching *w)
 {
 	const struct crew *crew = w->crew;
 	struct sample now;
@@ -46,14 +46,14 @@ static void take(struct watching *w)
 	now.v[SAMPLE_COMPLETIONS] = (double)CREW_SUM(crew, completions);
 	now.v[SAMPLE_POLLS] = (double)CREW_SUM(crew, polls);
 	now.v[SAMPLE_WAKEUPS] = (double)CREW_SUM(crew, wakeups);
-	keep(w, SIDE_GENERATOR, 0, &now);
+	keep_sample(w, SIDE_GENERATOR, 0, &now);
 }
 
 static void on_due(struct ev_loop *loop, ev_timer *t, int revents)
 {
 	(void)loop;
 	(void)revents;
-	take(t->data);
+	take_samples(t->data);
 }
 
 /* ---- the servers ---- */
@@ -83,7 +83,7 @@ static void on_report(void *arg, json_t *report, const struct fail *fail, const 
 	if (report) {
 		s->warned = false;
 		sample_read(report, &sample);
-		keep(w, SIDE_SERVER, s->target, &sample);
+		keep_sample(w, SIDE_SERVER, s->target, &sample);
 		tell_first(s);
 		return;
 	}
@@ -176,7 +176,7 @@ void watching_stop(struct watching *w)
 		return;
 	watching_forget_servers(w);
 	if (w->sampler) {
-		take(w);
+		take_samples(w);
 		ev_timer_stop(w->loop, &w->due);
 	}
 	sampler_free(w->sampler);

@@ -255,7 +255,7 @@ static const char *same_or_mixed(const char *a, const char *b)
 	return a && b && strcmp(a, b) == 0 ? a : a && b ? "mixed" : NULL;
 }
 
-static void add(struct growth *sum, const struct growth *g)
+static void add_growth(struct growth *sum, const struct growth *g)
 {
 	for (size_t i = 0; i < FIGURES; i++)
 		sum->v[i] += g->v[i];
@@ -293,7 +293,7 @@ json_t *network_side_json(const json_t *begin, const json_t *end, bool loopback)
 		if (i == 0)
 			sum = g;
 		else
-			add(&sum, &g);
+			add_growth(&sum, &g);
 	}
 	json_object_set_new(o, "began_at", copy_moment(begin));
 	json_object_set_new(o, "ended_at", copy_moment(end));
@@ -360,7 +360,7 @@ json_t *network_side_merge(const json_t *a, const json_t *b)
 	if (a) {
 		window_s = fmax(window_s, amount(a, "window_s"));
 		read_growth(a, &g);
-		add(&sum, &g);
+		add_growth(&sum, &g);
 	}
 	o = json_pack("{s:n, s:n, s:o, s:[]}", "began_at", "ended_at", "window_s", json_number(window_s), "ports");
 	set_figures(o, &sum, window_s);

@@ -24,7 +24,7 @@ static bool is_refusal(const struct fail *f)
 }
 
 /* Counts failures that ended a client's attempts and failures that were followed by another attempt. */
-static uint64_t count(const struct step *s, bool (*counts)(const struct fail *f))
+static uint64_t count_of(const struct step *s, bool (*counts)(const struct fail *f))
 {
 	return fail_table_sum(&s->failures, counts) + fail_table_sum(&s->retried, counts);
 }
@@ -32,7 +32,7 @@ static uint64_t count(const struct step *s, bool (*counts)(const struct fail *f)
 struct rates rates_of(const struct step *s)
 {
 	return (struct rates){ .attempts = hist_count(s->total) + s->retries + fail_table_sum(&s->failures, is_of_connecting),
-			       .timeouts = count(s, is_timeout), .retries = s->retries, .refusals = count(s, is_refusal),
+			       .timeouts = count_of(s, is_timeout), .retries = s->retries, .refusals = count_of(s, is_refusal),
 			       .span_s = (double)s->span_ns / 1e9 };
 }
 

@@ -80,7 +80,7 @@ const struct step_field step_target_fields[] = {
 static const size_t sizes[] = { [STEP_U32] = sizeof(uint32_t), [STEP_U64] = sizeof(uint64_t), [STEP_REAL] = sizeof(double),
 				[STEP_FLAG] = sizeof(bool), [STEP_FLOOR] = sizeof(enum step_floor) };
 
-static const char *at(const struct step_field *f, const void *base, uint32_t i)
+static const char *value_at(const struct step_field *f, const void *base, uint32_t i)
 {
 	return (const char *)base + f->offset + i * sizes[f->type];
 }
@@ -91,13 +91,13 @@ double step_field_get(const struct step_field *f, const void *base, uint32_t i)
 
 	if (f->type != STEP_REAL)
 		return (double)step_field_get_whole(f, base, i);
-	memcpy(&real, at(f, base, i), sizeof(real));
+	memcpy(&real, value_at(f, base, i), sizeof(real));
 	return real;
 }
 
 uint64_t step_field_get_whole(const struct step_field *f, const void *base, uint32_t i)
 {
-	const void *p = at(f, base, i);
+	const void *p = value_at(f, base, i);
 
 	switch (f->type) {
 	case STEP_U32: return *(const uint32_t *)p;
@@ -134,7 +134,7 @@ uint64_t step_field_most(const struct step_field *f)
 	return STEP_WHOLE_MOST;
 }
 
-static struct step_hist *put(struct step_hist *to, struct hist *h, const char *group, const char *name)
+static struct step_hist *put_hist(struct step_hist *to, struct hist *h, const char *group, const char *name)
 {
 	snprintf(to->name, sizeof(to->name), "%s%s", group, name);
 	to->hist = h;
@@ -148,17 +148,17 @@ void step_hists(const struct step *s, struct step_hist out[STEP_PACK_HISTS])
 
 	for (int k = 0; k < HANDSHAKE_N; k++) {
 		for (int i = 0; i < STAGE_TIMED; i++)
-			out = put(out, s->kind_stages[k][i], kinds[k], stage_names[i]);
-		out = put(out, s->kind_total[k], kinds[k], "total");
+			out = put_hist(out, s->kind_stages[k][i], kinds[k], stage_names[i]);
+		out = put_hist(out, s->kind_total[k], kinds[k], "total");
 	}
 	for (int i = 0; i < WORKLOAD_KINDS_MAX; i++) {
 		snprintf(number, sizeof(number), "%d", i);
-		out = put(out, s->kind_response[i], "kind.", number);
+		out = put_hist(out, s->kind_response[i], "kind.", number);
 	}
-	out = put(out, s->psn_generate, "", "psn_generate");
-	out = put(out, s->away_ns, "", "away");
-	out = put(out, s->outage_ns, "", "outage");
-	out = put(out, s->response, "", "response");
-	out = put(out, s->service, "", "service");
-	put(out, s->lag, "", "lag");
+	out = put_hist(out, s->psn_generate, "", "psn_generate");
+	out = put_hist(out, s->away_ns, "", "away");
+	out = put_hist(out, s->outage_ns, "", "outage");
+	out = put_hist(out, s->response, "", "response");
+	out = put_hist(out, s->service, "", "service");
+	put_hist(out, s->lag, "", "lag");
 }

@@ -435,7 +435,7 @@ static void replace(json_t **to, json_t *by)
 	*to = by;
 }
 
-static void add(struct step *into, const struct reader *r)
+static void merge_host(struct step *into, const struct reader *r)
 {
 	struct step_hosts *h = &into->hosts;
 	const struct step *s = r->step;
@@ -481,7 +481,7 @@ int step_merge(struct step *into, uint32_t rank, const json_t *packed, char *err
 	if (!ret)
 		ret = check_room(&r, into);
 	if (!ret)
-		add(into, &r);
+		merge_host(into, &r);
 	if (ret == -ENOMEM)
 		snprintf(err, err_size, "this machine is out of memory");
 	step_free(r.step);

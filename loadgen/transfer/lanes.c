@@ -45,7 +45,7 @@ static struct lane *lane_at(const struct wclient *wc, uint64_t n)
 	return lane;
 }
 
-static void begin(struct traffic *t, struct wclient *wc, unsigned stream)
+static void begin_operation(struct traffic *t, struct wclient *wc, unsigned stream)
 {
 	uint64_t number = wc->streams[stream].begun;
 	uint32_t first = part_index(t, stream, number);
@@ -67,7 +67,7 @@ static void begin(struct traffic *t, struct wclient *wc, unsigned stream)
 void lanes_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	while (n--)
-		begin(t, wc, stream);
+		begin_operation(t, wc, stream);
 	advance_all(t, wc);
 }
 
@@ -81,7 +81,7 @@ static bool all_parts_are_done(const struct traffic *t, const struct wclient *wc
 	return true;
 }
 
-static void check(struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number)
+static void check_answer(struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number)
 {
 	enum lane_move last = t->plans[stream].moves[t->plans[stream].n - 1];
 	const uint8_t *landed;
@@ -102,7 +102,7 @@ static void end_first(struct traffic *t, struct wclient *wc, struct lane *lane, 
 	q->ended -= MIN(q->ended, t->plans[stream].n * TAILQ_FIRST(&q->parts)->bytes);
 	lane_take_first(lane, stream)->done = true;
 	while (s->done < s->begun && all_parts_are_done(t, wc, stream, s->done)) {
-		check(t, wc, stream, s->done);
+		check_answer(t, wc, stream, s->done);
 		traffic_end(t, wc, stream, 1);
 	}
 }

@@ -78,7 +78,7 @@ static bool is_atomic(enum ibv_wr_opcode kind)
 	return kind == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static void make(struct traffic *t, struct wclient *wc, enum ibv_wr_opcode kind, struct rc_rma *op)
+static void make_request(struct traffic *t, struct wclient *wc, enum ibv_wr_opcode kind, struct rc_rma *op)
 {
 	uint64_t number = wc->streams[0].begun;
 	uint32_t slot = slot_of(t, number);
@@ -110,10 +110,10 @@ static uint32_t make_operation(struct traffic *t, struct wclient *wc, enum ibv_w
 {
 	uint32_t n = 1;
 
-	make(t, wc, kind, &ops[0]);
+	make_request(t, wc, kind, &ops[0]);
 	if (kind == IBV_WR_RDMA_WRITE && t->cfg->verify) {
 		note(t, wc, false);
-		make(t, wc, IBV_WR_RDMA_READ, &ops[n++]);
+		make_request(t, wc, IBV_WR_RDMA_READ, &ops[n++]);
 	}
 	note(t, wc, true);
 	return n;

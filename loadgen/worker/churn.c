@@ -31,7 +31,7 @@ static struct wclient *next_to_leave(struct churn *ch)
 	return NULL;
 }
 
-static void leave(struct churn *ch, struct wclient *wc)
+static void churn_leave(struct churn *ch, struct wclient *wc)
 {
 	wc->away = true;
 	wc->left_ns = clock_now_ns();
@@ -65,7 +65,7 @@ static void leave_more(struct churn *ch)
 
 		if (!wc)
 			return;	/* churn_on_back calls this function again */
-		leave(ch, wc);
+		churn_leave(ch, wc);
 	}
 	sleep_until_due(ch, now);
 }

@@ -92,7 +92,7 @@ static void on_live(void *arg, struct client_conn *c)
 }
 
 /* Marks the client as lost. With --reconnect it is away until it returns or is given up; a leaving one already is. */
-static void lose(struct connector *k, struct wclient *wc)
+static void lose_client(struct connector *k, struct wclient *wc)
 {
 	bool comes_back = k->cfg->reconnect_ns && !k->abandoned && k->mode != CONNECT_CLOSE;
 
@@ -139,7 +139,7 @@ static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
 		wc->conn = wc->conn == c ? lanes_conn(wc) : wc->conn;
 		return;
 	}
-	lose(k, wc);
+	lose_client(k, wc);
 }
 
 bool clients_are_gone(const struct worker_stats *st)
@@ -245,7 +245,7 @@ static void on_draining(void *arg, struct client_conn *c)
 	if (lanes_alive(wc) > 1)
 		client_fail(c, FAIL_CLOSED, REFUSE_DRAINING);
 	else
-		lose(rail->connector, wc);
+		lose_client(rail->connector, wc);
 }
 
 /* Called when the last connection of a client that had been live is gone. */
@@ -417,7 +417,7 @@ void clients_abandon(struct connector *k)
 		} else if (wc->state == WCLIENT_CONNECTING || wc->state == WCLIENT_PARKED) {
 			time_out(wc->conn);
 		} else if (wc->state != WCLIENT_LIVE || !traffic_is_idle(wc)) {
-			lose(k, wc);
+			lose_client(k, wc);
 			for_each_conn(k, wc, time_out);
 		}
 	}

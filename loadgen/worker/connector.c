@@ -87,7 +87,7 @@ void connector_reset_client(struct wclient *wc)
 
 /* False if no connection object or queue pair is free. connector_more tries again at the end of each turn, after closed
  * connections have been freed or queue pairs have finished their quarantine. */
-static bool begin(struct connector *k, struct wclient *wc, uint64_t now_ns)
+static bool begin_attempt(struct connector *k, struct wclient *wc, uint64_t now_ns)
 {
 	struct client_conn *c = client_connect(k->rails[wc->rail].ctx, wc->intended_ns, wc);
 
@@ -127,7 +127,7 @@ static bool begin_first(struct connector *k, struct wclient_list *list, uint64_t
 	if (!wc)
 		return false;
 	TAILQ_REMOVE(list, wc, link);
-	if (begin(k, wc, now_ns))
+	if (begin_attempt(k, wc, now_ns))
 		return true;
 	TAILQ_INSERT_HEAD(list, wc, link);
 	return false;
@@ -160,7 +160,7 @@ static bool start_one(struct connector *k, uint64_t now_ns)
 	wc->rail = first_rail(k);
 	wc->attempts = 0;
 	wc->away = false;
-	if (!begin(k, wc, now_ns))
+	if (!begin_attempt(k, wc, now_ns))
 		return false;
 	counter_add(&k->stats->attempted, 1);
 	return true;

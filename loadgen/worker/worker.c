@@ -483,7 +483,7 @@ int worker_new(const struct worker_config *cfg, struct worker **out, char *err, 
 	return 0;
 }
 
-static void *run(void *arg)
+static void *worker_run(void *arg)
 {
 	struct worker *w = arg;
 	int ret;
@@ -505,7 +505,7 @@ int worker_start(struct worker *w, char *err, size_t err_size)
 
 	effective_set_device(&w->stats.effective, node);
 	ret = tuning_start_thread(&w->cfg.cfg->tuning, "worker", w->cfg.index,
-				  place_cpus_beside(PLACE_SYS, node, &beside), &w->thread, run, w, err, err_size);
+				  place_cpus_beside(PLACE_SYS, node, &beside), &w->thread, worker_run, w, err, err_size);
 	w->running = ret == 0;
 	return ret;
 }

@@ -7,7 +7,7 @@
 #include "loadgen/traffic/message.h"
 #include "loadgen/workloads/workloads.h"
 
-static void start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
+static void echo_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	struct msg_header h = { .type = MSG_ECHO };
 
@@ -44,6 +44,6 @@ const struct workload workload_echo = {
 	.bytes_default = 64,
 	.inflight_default = 1,
 	.needs = message_needs,
-	.start = start,
+	.start = echo_start,
 	.on_reply = on_reply,
 };

@@ -6,7 +6,7 @@
 #include "loadgen/traffic/message.h"
 #include "loadgen/workloads/workloads.h"
 
-static void start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
+static void pingpong_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	while (n-- && wc->state == WCLIENT_LIVE) {
 		uint64_t number = wc->streams[stream].begun;
@@ -39,6 +39,6 @@ const struct workload workload_pingpong = {
 	.bytes_default = 64,
 	.inflight_default = 1,
 	.needs = message_needs,
-	.start = start,
+	.start = pingpong_start,
 	.on_ping = on_ping,
 };

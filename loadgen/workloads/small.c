@@ -41,7 +41,7 @@ static uint32_t send_some(struct traffic *t, struct wclient *wc, unsigned stream
 	return k;
 }
 
-static void start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
+static void small_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n)
 {
 	uint32_t k = 1;
 
@@ -89,6 +89,6 @@ const struct workload workload_small = {
 	.bytes_default = 64,
 	.inflight_default = 64,
 	.needs = needs,
-	.start = start,
+	.start = small_start,
 	.on_credit = on_credit,
 };

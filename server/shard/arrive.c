@@ -44,7 +44,7 @@ struct arrivals {
 };
 
 /* Frees the slot; the caller owns the socket from now on. */
-static void leave(struct arrival *a)
+static void forget_arrival(struct arrival *a)
 {
 	struct shard *s = a->all->shard;
 
@@ -68,13 +68,13 @@ static void count_closed(struct shard *s, enum close_reason reason)
 	counter_add(&s->stats.closed[reason], 1);
 }
 
-static void drop(struct arrival *a, enum fail_kind kind, int code)
+static void drop_arrival(struct arrival *a, enum fail_kind kind, int code)
 {
 	struct shard *s = a->all->shard;
 
 	count_failure(s, kind, code);
 	count_closed(s, CLOSE_FAILED);
-	leave(a);
+	forget_arrival(a);
 	close(a->fd);
 }
 
@@ -89,7 +89,7 @@ static void discard(int fd)
 			return;
 }
 
-static void refuse(struct shard *s, int fd, enum refuse_code code)
+static void refuse_socket(struct shard *s, int fd, enum refuse_code code)
 {
 	uint8_t out[RECORD_HEADER_BYTES + PDATA_REJECT_BYTES];
 
@@ -105,7 +105,7 @@ static void refuse(struct shard *s, int fd, enum refuse_code code)
 }
 
 /* The proof is complete: gives the socket to its session, or refuses it. */
-static void judge(struct arrival *a)
+static void judge_arrival(struct arrival *a)
 {
 	struct shard *s = a->all->shard;
 	enum refuse_code code = REFUSE_BAD_REQUEST;
@@ -114,13 +114,13 @@ static void judge(struct arrival *a)
 	struct addr local;
 	int fd = a->fd;
 
-	leave(a);
+	forget_arrival(a);
 	if (record_decode(a->bytes, PDATA_PROOF_BYTES, &r) == 0 && r.kind == RECORD_PROOF && r.bytes == PDATA_PROOF_BYTES &&
 	    pdata_decode_proof(PDATA_REQUEST, a->bytes + RECORD_HEADER_BYTES, PDATA_PROOF_BYTES, &proof) == 0 &&
 	    addr_of_socket(fd, &local) == 0)
 		code = socket_take(s, fd, &proof, &a->peer, &local);
 	if (code)
-		refuse(s, fd, code);
+		refuse_socket(s, fd, code);
 }
 
 static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
@@ -134,19 +134,19 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		drop(a, n == 0 || errno == ECONNRESET ? FAIL_CLOSED : FAIL_ERRNO, n == 0 || errno == ECONNRESET ? 0 : errno);
+		drop_arrival(a, n == 0 || errno == ECONNRESET ? FAIL_CLOSED : FAIL_ERRNO, n == 0 || errno == ECONNRESET ? 0 : errno);
 		return;
 	}
 	a->n += (uint32_t)n;
 	if (a->n == sizeof(a->bytes))
-		judge(a);
+		judge_arrival(a);
 }
 
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	(void)loop;
 	(void)revents;
-	drop(w->data, FAIL_TIMEOUT, 0);
+	drop_arrival(w->data, FAIL_TIMEOUT, 0);
 }
 
 /* When the newcomer has taken the last slot, closes the oldest arrival of the address that has the most. An address
@@ -161,7 +161,7 @@ static void make_room(struct arrivals *all)
 		return;
 	a = (struct arrival *)((char *)peers_oldest(s->peers, PEERS_ARRIVING) - offsetof(struct arrival, hold));
 	count_closed(s, CLOSE_CROWDED_OUT);
-	leave(a);
+	forget_arrival(a);
 	close(a->fd);
 }
 
@@ -302,7 +302,7 @@ void arrive_close(struct shard *s)
 	while ((h = peers_oldest(s->peers, PEERS_ARRIVING))) {
 		struct arrival *a = (struct arrival *)((char *)h - offsetof(struct arrival, hold));
 
-		leave(a);
+		forget_arrival(a);
 		close(a->fd);
 	}
 }

@@ -10,7 +10,7 @@
 #define NO_SEAT CONTROL_SESSIONS_SEATS
 
 /* Number of control sessions of that network; 0: of all networks. */
-static uint32_t count(const struct handover_queue *q, uint64_t network)
+static uint32_t count_queued(const struct handover_queue *q, uint64_t network)
 {
 	uint32_t n = 0;
 
@@ -37,9 +37,9 @@ static uint32_t claim(struct handover_queue *q, uint64_t network)
  * the same moment may all be refused, but never are too many seats given out. */
 static uint32_t sit_down(struct handover_queue *q, uint64_t network, uint32_t most)
 {
-	uint32_t seat = claim(q, network), own = count(q, network);
+	uint32_t seat = claim(q, network), own = count_queued(q, network);
 
-	if (seat != NO_SEAT && (own > most || (own > 1 && count(q, 0) > CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED))) {
+	if (seat != NO_SEAT && (own > most || (own > 1 && count_queued(q, 0) > CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED))) {
 		handover_session_ended(q, seat);
 		return NO_SEAT;
 	}
@@ -88,5 +88,5 @@ void handover_session_ended(struct handover_queue *q, uint32_t seat)
 
 uint32_t handover_sessions(const struct handover_queue *q)
 {
-	return count(q, 0);
+	return count_queued(q, 0);
 }

@@ -151,7 +151,7 @@ static bool may_cut(struct shard *s)
 /* Chooses the connection that makes room: the first silent one among SILENT_TRIES connections of the addresses that
  * have the most, taken in turn; busy ones move to the back. If none is silent and `somebody` must go, the oldest of
  * those examined, within the budget of may_cut. Otherwise NULL. */
-static struct conn *choose(struct shard *s, bool somebody)
+static struct conn *choose_evicted(struct shard *s, bool somebody)
 {
 	struct conn *first = conn_of(peers_oldest(s->peers, PEERS_TLS)), *c = first, *oldest = first;
 
@@ -204,7 +204,7 @@ enum verdict {
 /* Decides about the waiting socket whose turn it is. Without room, evicts a connection of an address that has the most:
  * a silent one or, for an address that has fewer, even a busy one. For an address that has as many, only one silent
  * connection per ROOM_RETRY_NS goes: an address that opens many must not cost the CPU time of all of them. */
-static enum verdict judge(struct shard *s, const struct waiting *w, uint64_t now)
+static enum verdict judge_waiting(struct shard *s, const struct waiting *w, uint64_t now)
 {
 	bool has_less;
 	struct conn *c;
@@ -217,7 +217,7 @@ static enum verdict judge(struct shard *s, const struct waiting *w, uint64_t now
 			return TURN_AWAY;
 		if (!has_less)
 			s->look_not_before_ns = now + ROOM_RETRY_NS;
-		c = choose(s, has_less);
+		c = choose_evicted(s, has_less);
 		if (!c) {
 			if (has_less)
 				s->look_not_before_ns = s->cut_from_ns + CUT_EVERY_NS;
@@ -287,7 +287,7 @@ static void settle(struct shard *s)
 	for (int i = 0; s->n_waiting && i < ACCEPT_BUDGET && clock_now_ns() < until_ns; i++) {
 		struct waiting *w = waiting_of(peers_next(s->peers));
 
-		switch (judge(s, w, now)) {
+		switch (judge_waiting(s, w, now)) {
 		case LET_IN:
 			let_in(s, w);
 			break;

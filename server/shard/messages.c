@@ -42,7 +42,7 @@ static HOT_INLINE bool keeps_to_credits(struct conn *c)
 }
 
 /* Ends the connection because the peer broke a rule of the protocol. */
-static void drop(struct conn *c, uint32_t buf, int code)
+static void drop_buffer(struct conn *c, uint32_t buf, int code)
 {
 	ep_recycle(c->link.ep, buf);
 	conn_fail(c, FAIL_PROTOCOL, code);
@@ -116,7 +116,7 @@ static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
 	if (p.window_offset > c->window.bytes || p.bytes > c->window.bytes - p.window_offset ||
 	    p.bytes > s->dev.port.max_msg_sz ||
 	    !region_source(s->regions, c->region, p.region_offset, p.bytes, &write)) {
-		drop(c, buf, PROTO_BAD_MESSAGE);
+		drop_buffer(c, buf, PROTO_BAD_MESSAGE);
 		return;
 	}
 	write.remote_addr = c->window.addr + p.window_offset;
@@ -134,7 +134,7 @@ static void on_push_over_socket(struct conn *c, uint32_t buf, const struct msg_h
 
 	msg_get_push(ep_buf(c->link.ep, buf), &p);
 	if (p.window_offset || p.region_offset || p.bytes < 1 || p.bytes > s->cfg->message_bytes - pushed.length) {
-		drop(c, buf, PROTO_BAD_MESSAGE);
+		drop_buffer(c, buf, PROTO_BAD_MESSAGE);
 		return;
 	}
 	msg_encode(&pushed, ep_buf(c->link.ep, buf));
@@ -269,7 +269,7 @@ static HOT_INLINE int check_messages(struct conn *c, const uint8_t *data, uint32
 }
 
 /* Checks a SEND or a record; returns as check_messages. */
-static HOT_INLINE int check(struct conn *c, const uint8_t *data, struct link_arrival a, struct msg_header *last)
+static HOT_INLINE int check_arrival(struct conn *c, const uint8_t *data, struct link_arrival a, struct msg_header *last)
 {
 	/* Receive buffers are rounded up, so a little more than the granted size fits. */
 	if (a.bytes > c->shard->cfg->message_bytes)
@@ -284,14 +284,14 @@ static HOT_INLINE void on_messages(struct conn *c, uint32_t buf, struct link_arr
 {
 	struct shard *s = c->shard;
 	struct msg_header last = { 0 };
-	int n = check(c, ep_buf(c->link.ep, buf), a, &last);
+	int n = check_arrival(c, ep_buf(c->link.ep, buf), a, &last);
 
 	if (n < 0) {
-		drop(c, buf, -n);
+		drop_buffer(c, buf, -n);
 		return;
 	}
 	if (!keeps_to_credits(c)) {
-		drop(c, buf, PROTO_CREDITS);
+		drop_buffer(c, buf, PROTO_CREDITS);
 		return;
 	}
 	counter_add(&s->stats.messages_in, (uint64_t)n);
@@ -312,7 +312,7 @@ static HOT_INLINE void on_messages(struct conn *c, uint32_t buf, struct link_arr
 static void on_written(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 {
 	if (!keeps_to_credits(c)) {
-		drop(c, buf, PROTO_CREDITS);
+		drop_buffer(c, buf, PROTO_CREDITS);
 		return;
 	}
 	counter_add(&c->shard->stats.messages_in, 1);
@@ -335,7 +335,7 @@ static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 		return;
 	}
 	if (wc->opcode != IBV_WC_RECV && !(wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM && c->write_imm)) {
-		drop(c, buf, PROTO_BAD_MESSAGE);
+		drop_buffer(c, buf, PROTO_BAD_MESSAGE);
 		return;
 	}
 	/* A message may arrive before the ESTABLISHED event. */
@@ -381,7 +381,7 @@ void messages_on_record(struct conn *c, uint32_t buf, const struct record *r)
 	if (c->state != CONN_ST_LIVE)
 		ep_recycle(c->link.ep, buf);
 	else if (r->kind != RECORD_MESSAGES && r->kind != RECORD_PING)
-		drop(c, buf, PROTO_BAD_FRAME);
+		drop_buffer(c, buf, PROTO_BAD_FRAME);
 	else
 		on_messages(c, buf, (struct link_arrival){ .bytes = r->bytes, .imm = r->imm,
 							    .has_imm = r->kind == RECORD_PING });

@@ -156,7 +156,7 @@ static void on_publish_now(struct ev_loop *loop, ev_async *w, int revents)
 	s->server->wake_main(s->server->arg);
 }
 
-static void close_all(struct shard *s, enum conn_state state)
+static void close_connections(struct shard *s, enum conn_state state)
 {
 	while (TAILQ_FIRST(&s->lists[state]))
 		conn_close(TAILQ_FIRST(&s->lists[state]), CLOSE_DRAINING);
@@ -179,7 +179,7 @@ static void on_drain(struct ev_loop *loop, ev_async *w, int revents)
 		boot_refuse(TAILQ_FIRST(&s->lists[CONN_ST_HELLO]), REFUSE_DRAINING, "the server is stopping");
 	for (enum conn_state st = CONN_ST_TLS_ACCEPT; st < CONN_ST_ACCEPTING; st++)
 		if (st != CONN_ST_REFUSE)	/* the peer has up to 2 s to read its REFUSE */
-			close_all(s, st);
+			close_connections(s, st);
 }
 
 /* Resumes the HELLOs that wait for a region, in the order in which they came. */
@@ -273,7 +273,7 @@ static void start_watchers(struct shard *s)
 	ev_prepare_start(s->loop, &s->turn_end);
 }
 
-static void *run(void *arg)
+static void *shard_run(void *arg)
 {
 	struct shard *s = arg;
 
@@ -432,7 +432,7 @@ int shard_start(struct shard *s, char *err, size_t err_size)
 	gauges_publish(s);
 	effective_set_device(&s->stats.effective, node);
 	ret = tuning_start_thread(&s->cfg->tuning, "shard", s->index,
-				  place_cpus_beside(PLACE_SYS, node, &beside), &s->thread, run, s, err, err_size);
+				  place_cpus_beside(PLACE_SYS, node, &beside), &s->thread, shard_run, s, err, err_size);
 	s->running = ret == 0;
 	return ret;
 }

@@ -91,7 +91,7 @@ void socket_release(struct shard *s)
 	s->sock_ep = NULL;
 }
 
-static void begin(struct conn *c)
+static void begin_messages(struct conn *c)
 {
 	struct shard *s = c->shard;
 
@@ -106,7 +106,7 @@ void socket_go_over_tls(struct conn *c)
 	struct tls *tls = tls_io_release(&c->io);
 
 	conn_uncount_tls(c);
-	begin(c);
+	begin_messages(c);
 	sock_open_tls(&c->link.sock, tls, c->shard->cfg->probe_interval_ns);
 	conn_set_live(c);
 }
@@ -155,7 +155,7 @@ enum refuse_code socket_take(struct shard *s, int fd, const struct pdata_proof *
 		conn_close(c, CLOSE_REFUSED);
 		return REFUSE_INTERNAL;
 	}
-	begin(c);
+	begin_messages(c);
 	sock_open_plain(&c->link.sock, fd, s->cfg->probe_interval_ns);
 	conn_set_live(c);
 	return 0;

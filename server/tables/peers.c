@@ -53,7 +53,7 @@ static struct peer_list *lists_new(size_t n)
 	return lists;
 }
 
-static int make(struct peers *p, uint32_t max)
+static int make_table(struct peers *p, uint32_t max)
 {
 	bool all = true;
 
@@ -86,7 +86,7 @@ int peers_new(uint32_t max, struct peers **out)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
 	p->bits = 4;
-	ret = make(p, max);
+	ret = make_table(p, max);
 	if (ret)
 		peers_free(p);
 	else
@@ -113,7 +113,7 @@ static struct peer_list *chain_of(const struct peers *p, uint64_t network)
 	return &p->chains[(network ^ network >> 32 ^ p->key[0]) * (p->key[1] | 1) >> (64 - p->bits)];
 }
 
-static struct peer *find(const struct peers *p, uint64_t network)
+static struct peer *peer_find(const struct peers *p, uint64_t network)
 {
 	struct peer *x;
 
@@ -124,9 +124,9 @@ static struct peer *find(const struct peers *p, uint64_t network)
 }
 
 /* Returns the entry of the address, a new one if it holds nothing yet. NULL: no entry is free. */
-static struct peer *enter(struct peers *p, uint64_t network)
+static struct peer *peer_enter(struct peers *p, uint64_t network)
 {
-	struct peer *x = find(p, network);
+	struct peer *x = peer_find(p, network);
 
 	if (x)
 		return x;
@@ -194,7 +194,7 @@ bool peers_take(struct peers *p, enum peers_kind kind, uint64_t network, struct 
 	bool taken = false;
 
 	pthread_mutex_lock(&p->lock);
-	x = enter(p, network);
+	x = peer_enter(p, network);
 	if (x && x->shares[kind].n < most) {
 		h->peer = x;
 		TAILQ_INSERT_TAIL(&x->shares[kind].holds, h, entry);
@@ -227,7 +227,7 @@ uint32_t peers_count(struct peers *p, enum peers_kind kind, uint64_t network)
 	uint32_t n;
 
 	pthread_mutex_lock(&p->lock);
-	x = find(p, network);
+	x = peer_find(p, network);
 	n = x ? x->shares[kind].n : 0;
 	pthread_mutex_unlock(&p->lock);
 	return n;
@@ -279,7 +279,7 @@ struct peer_hold *peers_next(struct peers *p)
 
 void peers_note_progress(struct peers *p, uint64_t network, uint64_t now_ns)
 {
-	struct peer *x = find(p, network);
+	struct peer *x = peer_find(p, network);
 
 	if (x)
 		x->progress_ns = now_ns;
@@ -287,7 +287,7 @@ void peers_note_progress(struct peers *p, uint64_t network, uint64_t now_ns)
 
 uint64_t peers_progress_ns(struct peers *p, uint64_t network)
 {
-	const struct peer *x = find(p, network);
+	const struct peer *x = peer_find(p, network);
 
 	return x ? x->progress_ns : 0;
 }
