@@ -24,7 +24,7 @@ struct arguments {
 	struct opt_list plan;
 };
 
-static const char *const format_names[] = { "markdown", "html", NULL };
+static const char *const format_names[] = { "text", "markdown", "html", NULL };
 
 #define AT(field) offsetof(struct arguments, field)
 
@@ -34,7 +34,7 @@ static const struct opt options[] = {
 	{ .name = "baseline", .type = OPT_STRING, .offset = AT(baseline), .metavar = "[LABEL=]DIR,...",
 	  .help = "Folders of up to 4 runs to compare this one with." },
 	{ .name = "format", .type = OPT_CHOICE, .offset = AT(format), .choices = format_names, .metavar = "FORMAT",
-	  .def = "markdown", .help = "What to print; the files are written in any case." },
+	  .def = "text", .help = "What to print; the files are written in any case." },
 	{ .name = "growth", .type = OPT_UINT, .offset = AT(growth), .min = 0, .max = 10000, .metavar = "PERCENT",
 	  .def = "0", .help = "Planning: further clients to expect, as a share of those planned for." },
 	{ .name = "headroom", .type = OPT_UINT, .offset = AT(headroom), .min = 0, .max = 90, .metavar = "PERCENT",

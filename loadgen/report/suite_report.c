@@ -116,7 +116,7 @@ int suite_report_make(const struct report_options *o, char *err, size_t err_size
 	}
 	if (!ret)
 		ret = doc_write_files(p.doc, o->output ? o->output : o->dir, err, err_size);
-	if (!ret && o->out && (o->format == REPORT_HTML ? doc_write_html : doc_write_markdown)(p.doc, o->out)) {
+	if (!ret && o->out && report_print(p.doc, o->format, o->out)) {
 		ret = -EIO;
 		snprintf(err, err_size, "cannot write the report to stdout");
 	}

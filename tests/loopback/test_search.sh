@@ -25,6 +25,18 @@ ends "--slo: a ramp that misses it ends with 1" missed 240 1 'FAIL +2 clients: S
 search undecided own --steps 2 --duration 0.5 --slo 'lag_p99<10s'
 ends "--slo: without a sample it is inconclusive" undecided 240 4 'unknown'
 
+# ---- the summary, and the whole report
+
+start_server full --threads 2 --max-clients 14
+report=on run_to_end brief full --steps 2,4 --warmup 0.1 --duration 0.5
+matches "a run ends with one table, the verdict, and where its files are" "$(<"${logs[brief]}")" \
+    $'clients +held +failed .*\n +2 +2 +0 .*\n +4 +4 +0 .*\nVerdict .*\nStopped: max_reached\nResults: .*\nReport: '
+is "and says no more than 30 lines" "$(($(wc -l <"${logs[brief]}") <= 30))" 1
+report=on run_to_end whole full --steps 2,4 --warmup 0.1 --duration 0.5 --details
+is "--details: what report DIR prints" "$(sed '/^Results: /,$d' "${logs[whole]}")" \
+    "$("${bin}performance_test" report "$results"/*-whole)"
+stop_server full
+
 # ---- where a server refuses
 
 start_server full --threads 2 --max-clients 14

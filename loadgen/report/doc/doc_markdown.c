@@ -4,14 +4,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "loadgen/report/chart/xml.h"
 
 #define TITLE_MAX 256
-#define WIDTH_MAX 20		/* longer cells are not aligned */
 
 /* Is this the third letter of "www.", which begins a link on GitHub whatever follows the dot? */
 static bool is_www(const char *text, const char *at)
@@ -45,23 +43,15 @@ static bool is_markup(const char *text, const char *at)
 	return strchr("\\`*_{}[]#|~$", *at);
 }
 
-/* Writes a text, escaped, and returns the number of characters written. Without `out` it only counts them. */
-static size_t escaped(FILE *out, const char *text)
+static void escape(FILE *out, const char *text)
 {
-	size_t n = 0;
-
 	for (const char *at = text; *at; at++) {
 		const char *instead = replacement(text, at);
-		bool quoted = !instead && is_markup(text, at);
 
-		n += instead ? strlen(instead) : (size_t)quoted + ((*at & 0xc0) != 0x80);
-		if (!out)
-			continue;
-		fputs(instead ? instead : quoted ? "\\" : "", out);
+		fputs(instead ? instead : is_markup(text, at) ? "\\" : "", out);
 		if (!instead)
 			putc(*at, out);
 	}
-	return n;
 }
 
 /* Writes a text at the start of a line, where "1." or "-" would begin a list. */
@@ -77,13 +67,8 @@ static void line(FILE *out, const char *text)
 	} else if (*text && strchr("-+=", *text)) {
 		fprintf(out, "\\%c", *text++);
 	}
-	escaped(out, text);
+	escape(out, text);
 	fputs("\n", out);
-}
-
-static void escape(FILE *out, const char *text)
-{
-	escaped(out, text);
 }
 
 /* Writes `form`; each %s is a text, escaped. */
@@ -167,89 +152,12 @@ static void file(FILE *out, const json_t *b)
 	fputs("\n", out);
 }
 
-/* --- tables: columns are aligned, since a terminal shows the Markdown as it is --- */
-
-static size_t width_of(const json_t *b, size_t column)
+static void table(FILE *out, const json_t *b, bool of_chart)
 {
 	char title[TITLE_MAX], buf[DOC_NUMBER_MAX];
-	size_t width;
 
-	doc_column_title(b, column, title, sizeof(title));
-	width = escaped(NULL, title);
-	for (size_t r = 0; r < doc_n_rows(b); r++) {
-		size_t n = escaped(NULL, doc_cell_shown(doc_row_at(b, r), column, buf));
-
-		width = n > width ? n : width;
-	}
-	return width < 3 ? 3 : width < WIDTH_MAX ? width : WIDTH_MAX;
-}
-
-static void repeat(FILE *out, char c, size_t n)
-{
-	while (n-- > 0)
-		putc(c, out);
-}
-
-/* A text longer than `width` is not cut. */
-static void cell(FILE *out, const char *text, size_t width, bool to_the_right)
-{
-	size_t n = escaped(NULL, text), gap = n < width ? width - n : 0;
-
-	repeat(out, ' ', to_the_right ? gap : 0);
-	escaped(out, text);
-	repeat(out, ' ', to_the_right ? 0 : gap);
-}
-
-static void table_head(FILE *out, const json_t *b, const size_t *widths)
-{
-	char title[TITLE_MAX];
-
-	for (size_t i = 0; i < doc_n_columns(b); i++) {
-		doc_column_title(b, i, title, sizeof(title));
-		fputs("| ", out);
-		cell(out, title, widths[i], doc_column_is_number(b, i));
-		fputs(" ", out);
-	}
-	fputs("|\n", out);
-	for (size_t i = 0; i < doc_n_columns(b); i++) {
-		fputs("| ", out);
-		repeat(out, '-', widths[i] - doc_column_is_number(b, i));
-		fputs(doc_column_is_number(b, i) ? ": " : " ", out);
-	}
-	fputs("|\n", out);
-}
-
-static void table_rows(FILE *out, const json_t *b, const size_t *widths)
-{
-	char buf[DOC_NUMBER_MAX];
-
-	for (size_t r = 0; r < doc_n_rows(b); r++) {
-		const json_t *row = doc_row_at(b, r);
-
-		for (size_t i = 0; i < doc_n_columns(b); i++) {
-			fputs("| ", out);
-			if (i == 0)
-				sign(out, doc_tone(row));
-			cell(out, doc_cell_shown(row, i, buf), widths[i], doc_column_is_number(b, i));
-			fputs(" ", out);
-		}
-		fputs("|\n", out);
-	}
-	if (doc_n_rows(b) == 0)
-		fputs("| nothing |\n", out);
-}
-
-static int table(FILE *out, const json_t *b, bool of_chart)
-{
-	size_t n = doc_n_columns(b), *widths;
-
-	if (n == 0)
-		return 0;
-	widths = calloc(n, sizeof(*widths));
-	if (!widths)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		widths[i] = width_of(b, i);
+	if (doc_n_columns(b) == 0)
+		return;
 	if (of_chart) {
 		fputs(doc_has(b, "title") ? "<details><summary>Numbers: " : "<details><summary>Numbers", out);
 		xml_write(out, doc_str(b, "title"), SIZE_MAX);
@@ -257,16 +165,30 @@ static int table(FILE *out, const json_t *b, bool of_chart)
 	} else {
 		put_any(out, "**%s**\n\n", doc_str(b, "title"));
 	}
-	table_head(out, b, widths);
-	table_rows(out, b, widths);
+	for (size_t i = 0; i < doc_n_columns(b); i++) {
+		doc_column_title(b, i, title, sizeof(title));
+		put(out, "| %s ", title);
+	}
+	fputs("|\n", out);
+	for (size_t i = 0; i < doc_n_columns(b); i++)
+		fputs(doc_column_is_number(b, i) ? "| --: " : "| --- ", out);
+	fputs("|\n", out);
+	for (size_t r = 0; r < doc_n_rows(b); r++) {
+		for (size_t i = 0; i < doc_n_columns(b); i++) {
+			fputs("| ", out);
+			if (i == 0)
+				sign(out, doc_tone(doc_row_at(b, r)));
+			put(out, "%s ", doc_cell_shown(doc_row_at(b, r), i, buf));
+		}
+		fputs("|\n", out);
+	}
+	fputs(doc_n_rows(b) ? "" : "| nothing |\n", out);
 	fputs(of_chart ? "\n</details>\n" : "", out);
-	free(widths);
-	return 0;
 }
 
 /* --- the document --- */
 
-static int one(FILE *out, const struct doc *d, size_t i)
+static void one(FILE *out, const struct doc *d, size_t i)
 {
 	const json_t *b = doc_block(d, i);
 
@@ -283,14 +205,13 @@ static int one(FILE *out, const struct doc *d, size_t i)
 	case DOC_ANSWER: answer(out, b); break;
 	case DOC_CODE: code(out, doc_str(b, "text")); break;
 	case DOC_FILE: file(out, b); break;
-	case DOC_TABLE: return table(out, b, doc_table_is_of_chart(d, i));
+	case DOC_TABLE: table(out, b, doc_table_is_of_chart(d, i)); break;
 	case DOC_CHART:
 		put_any(out, "**%s**\n", doc_str(b, "title"));
 		put_any(out, "\n%s\n", doc_str(b, "detail"));
 		break;
 	case DOC_END: break;
 	}
-	return 0;
 }
 
 /* Are neighbouring blocks of this kind written without an empty line between them? */
@@ -301,20 +222,16 @@ static bool is_grouped(enum doc_kind kind)
 
 int doc_write_markdown(const struct doc *d, FILE *out)
 {
-	int ret = 0;
-
 	put_any(out, "# %s\n", doc_str(doc_root(d), "title"));
 	put_any(out, "\n%s\n", doc_str(doc_root(d), "lead"));
-	for (size_t i = 0; i < doc_n_blocks(d) && !ret; i++) {
+	for (size_t i = 0; i < doc_n_blocks(d); i++) {
 		enum doc_kind kind = doc_kind(doc_block(d, i)), before = i ? doc_kind(doc_block(d, i - 1)) : DOC_END;
 
 		if (kind != before || !is_grouped(kind))
 			fputs("\n", out);
 		if (kind == DOC_ANSWER && before != kind)
 			fputs("| Question | Answer | What it rests on |\n| --- | --- | --- |\n", out);
-		ret = one(out, d, i);
+		one(out, d, i);
 	}
-	if (ret)
-		return ret;
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }

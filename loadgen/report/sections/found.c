@@ -134,6 +134,18 @@ const char *found_hosts_at_limit(struct page *p, double clients)
 						      clients, names));
 }
 
+const char *found_clients_words(struct page *p, const struct found *c)
+{
+	/* More hosts would tell the number. */
+	if (c->at_least && *found_hosts_at_limit(p, isfinite(c->clients) ? c->clients : c->low))
+		return "add hosts";
+	if (isfinite(c->clients))
+		return page_text(p, "%s%s", c->at_least ? "at least " : "", page_count(p, c->clients));
+	if (c->at_least && isfinite(c->low))
+		return page_text(p, "none up to %s", page_count(p, c->low));
+	return "not known";
+}
+
 bool found_share_machine(const struct page *p)
 {
 	const char *server = json_text_at(p->run, "environment.server.hostname");

@@ -327,26 +327,15 @@ static void show_parts(struct page *p)
 
 static void show_one_way(struct page *p)
 {
-	static const char *const figures[] = { "min", "mean", "p50", "p95", "p99", "p99_9" };
-	struct doc_table *t = NULL;
+	static const struct page_column columns[] = {
+		{ "min#us", "one_way_ns.min", 1e-3, 2 }, { "mean#us", "one_way_ns.mean", 1e-3, 2 },
+		{ "p50#us", "one_way_ns.p50", 1e-3, 2 }, { "p95#us", "one_way_ns.p95", 1e-3, 2 },
+		{ "p99#us", "one_way_ns.p99", 1e-3, 2 }, { "p99.9#us", "one_way_ns.p99_9", 1e-3, 2 },
+		{ "max#us", "one_way_ns.max", 1e-3, 2 }, { 0 }
+	};
 
-	for (size_t i = 0; i < p->points->n; i++) {
-		const struct point *at = &p->points->v[i];
-
-		if (!has_part(at, "one_way_ns"))
-			continue;
-		if (!t) {
-			doc_heading(p->doc, "One way");
-			doc_text(p->doc, "one-way", "A message takes about half of its round trip one way. These are the round trips above, "
-				 "divided by two, to compare with tools that print half of a round trip, such as ib_send_lat; nothing "
-				 "was measured one way.");
-			t = page_table(p, "one_way", "Half of the round trip.", PAGE_POINT
-				       ";min#us;mean#us;p50#us;p95#us;p99#us;p99.9#us");
-		}
-		page_row(p, t, DOC_PLAIN, at->clients, at->bytes);
-		for (size_t k = 0; k < sizeof(figures) / sizeof(figures[0]); k++)
-			doc_number(t, figure(p, at, "one_way_ns", figures[k]) / 1e3, 2);
-	}
+	page_points(p, "one_way", "One way: half of the round trips above, to compare with tools that print half of a round trip, such as "
+		    "ib_send_lat. Nothing was measured one way.", columns);
 }
 
 void parts_add(struct page *p)

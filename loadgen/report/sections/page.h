@@ -76,6 +76,29 @@ void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double cl
 void page_add(struct doc_table *t, enum doc_tone tone, const char *cells, ...);
 void page_cells(struct doc_table *t, const char *cells, ...);
 
+/* A column whose figures are found by their path in steps, or in other objects of run.json. A column without a title ends a
+ * list of them. */
+struct page_column {
+	const char *title;		/* as of page_table */
+	const char *path;		/* as of page_figure; of texts that of the text */
+	double scale;			/* the figure is multiplied by it; 0: the column has texts */
+	int decimals;
+};
+#define PAGE_COLUMNS_MAX 32
+/* The figure of a path; "A+B" is a sum of two, "A/B" a ratio, "A+B/C" a sum's. NAN if a part is not known. */
+double page_figure(const json_t *o, const char *path);
+/* CPUs in use by a process, "server" or "generator", and by all that ran on the generator's machine. */
+#define PAGE_CPUS(side) "resources." side ".cpu_user_s+resources." side ".cpu_system_s/resources." side ".window_s"
+#define PAGE_MACHINE_CPUS "resources.machine.busy_s/resources.machine.window_s"
+/* Adds the columns to a table, and an object's cells to its row. */
+void page_columns(struct page *p, struct doc_table *t, const struct page_column *columns);
+void page_cells_of(struct doc_table *t, const struct page_column *columns, const json_t *o);
+/* A table with a row for each point, the medians of its runs, or for each of an array's objects, `max` at most. A column that
+ * none of them knows is left out. False, and no table, if that are all. */
+bool page_points(struct page *p, const char *name, const char *caption, const struct page_column *columns);
+bool page_objects(struct page *p, const char *name, const char *caption, const struct page_column *columns,
+		  const json_t *objects, size_t max);
+
 /* Adds to a chart if it has room. A rule at NAN is not added. */
 void page_series(struct chart *c, struct chart_series s);
 /* A line without points. */

@@ -7,6 +7,7 @@
 #include "loadgen/report/sections/page.h"
 
 void section_verdict(struct page *p);		/* the answers, capacities, criteria */
+void section_steps(struct page *p);		/* tables of the figures of each step */
 void section_throughput(struct page *p);
 void section_latency(struct page *p);
 void section_offered(struct page *p);		/* of a sweep of rates; nothing of other runs */
@@ -27,6 +28,13 @@ void section_effective(struct page *p);		/* what really ran */
 size_t effective_say_untaken(struct page *p, const json_t *run, const char *id);
 void section_baselines(struct page *p);
 void section_origin(struct page *p);		/* environment, command, files */
+
+/* The summary of a run, which its end shows: a table of the steps, what makes them questionable, capacity and verdict. `where`
+ * describes the environment. */
+void summary_add(struct page *p, const char *where);
+/* Its table, and its lines on what makes steps questionable. */
+void steps_table(struct page *p);
+void steps_say_caveats(struct page *p);
 
 /* One way, by direction, by kind; part of the section on latency. */
 void parts_add(struct page *p);
