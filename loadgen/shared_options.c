@@ -10,9 +10,9 @@
 
 /* What each host has of its own: its files and its name for them, its devices and processors, what it prints. */
 static const char *const own[] = {
-	"allow-redirect", "allow-server", "ca", "cert", "cluster", "cpu-list", "crl", "device", "environment", "etcd-ca", "etcd-cert", "etcd-key",
-	"join", "join-timeout", "json", "key", "lead", "log-level", "name", "numa", "output", "quiet", "realtime", "report", "token-file",
-	"trace", "trace-max",
+	"allow-redirect", "allow-server", "ca", "cert", "cluster", "cpu-list", "crl", "details", "device",
+	"environment", "etcd-ca", "etcd-cert", "etcd-key", "join", "join-timeout", "json", "key", "lead",
+	"log-level", "name", "numa", "output", "quiet", "realtime", "report", "token-file", "trace", "trace-max",
 };
 
 bool shared_options_is_own(const char *name)

@@ -303,7 +303,8 @@ static enum run_exit finish(struct runner *r)
 		r->worst = EXIT_ENVIRONMENT;
 	/* The leader of several hosts shows it, and makes the report. */
 	if (r->base->rank == 0) {
-		suite_results_print(r->out, stdout);
+		if (suite_report_print(r->out, r->base->details, stdout) == -ENOMEM)
+			log_error("the suite is not shown: this machine is out of memory");
 		printf("\n");
 		utf8_print_line(stdout, "Results: %s", results_dir(r->results));
 	}

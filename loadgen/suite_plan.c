@@ -31,7 +31,7 @@ static const char *const shipped[] = { "fabric", "messages", "arrays", "connecti
 
 /* Options that say where a suite runs and where it is written: they are given on the command line, for all entries. */
 static const char *const not_of_entries[] = {
-	"ca", "cert", "crl", "environment", "json", "key", "log-level", "name", "output", "quiet", "report", "server",
+	"ca", "cert", "crl", "details", "environment", "json", "key", "log-level", "name", "output", "quiet", "report", "server",
 	"server-name", "suite", "tls-port", "trace", "trace-max",
 };
 

@@ -126,6 +126,21 @@ int suite_report_make(const struct report_options *o, char *err, size_t err_size
 	return ret;
 }
 
+int suite_report_print(const json_t *o, bool details, FILE *out)
+{
+	struct page p = { .n_baselines = 0 };
+	bool is_suite = json_object_get(o, "entries");
+	int ret = details ? (is_suite ? make_document : make_comparison)(&p, o) : doc_new(NULL, NULL, &p.doc);
+
+	if (!ret && !details)
+		(is_suite ? section_suite_summary : comparison_brief)(&p, o);
+	if (!ret)
+		ret = page_failed(&p) ? -ENOMEM : report_print(p.doc, REPORT_TEXT, out);
+	doc_free(p.doc);
+	page_free(&p);
+	return ret;
+}
+
 int suite_report_write(const char *dir, char *err, size_t err_size)
 {
 	const struct report_options o = { .dir = dir };

@@ -36,15 +36,8 @@ static bool add_stage_series(struct page *p, struct chart *c, const struct bars 
 	return any;
 }
 
-#define STAGES(before, after) \
-	{ "tcp_connect#ms", before "tcp_connect" after, 1e-6, 3 }, { "tls_handshake#ms", before "tls_handshake" after, 1e-6, 3 }, \
-	{ "psn_exchange#ms", before "psn_exchange" after, 1e-6, 3 }, \
-	{ "socket_connect#ms", before "socket_connect" after, 1e-6, 3 }, \
-	{ "addr_resolve#ms", before "addr_resolve" after, 1e-6, 3 }, { "route_resolve#ms", before "route_resolve" after, 1e-6, 3 }, \
-	{ "qp_setup#ms", before "qp_setup" after, 1e-6, 3 }, { "rdma_connect#ms", before "rdma_connect" after, 1e-6, 3 }, \
-	{ "first_reply#ms", before "first_reply" after, 1e-6, 3 }
 #define ALL_STAGES(percentile) \
-	STAGES("connect_ns.", percentile), { "total#ms", "connect_ns.total" percentile, 1e-6, 3 }, \
+	PAGE_STAGES("connect_ns.", percentile), { "total#ms", "connect_ns.total" percentile, 1e-6, 3 }, \
 	{ "psn_generate#ms", "connect_ns.psn_generate" percentile, 1e-6, 3 }, { 0 }
 
 /* --- one at a time --- */
@@ -137,7 +130,7 @@ static void show_other_stages(struct page *p)
 		{ "qp_setup#ms", "server_stages_ns.qp_setup.p50", 1e-6, 3 },
 		{ "accept_to_established#ms", "server_stages_ns.accept_to_established.p50", 1e-6, 3 }, { 0 }
 	};
-	static const struct page_column phases[] = { STAGES("phase_ns_per_connection.", ""), { 0 } };
+	static const struct page_column phases[] = { PAGE_STAGES("phase_ns_per_connection.", ""), { 0 } };
 	static const struct page_column handshakes[] = {
 		{ "full handshakes#", "handshakes.full", 1, 0 }, { "full p50#ms", "connect_full_ns.total.p50", 1e-6, 3 },
 		{ "sessions resumed#", "handshakes.resumed", 1, 0 }, { "resumed p50#ms", "connect_resumed_ns.total.p50", 1e-6, 3 },

@@ -244,7 +244,7 @@ static bool is_column_known(const struct page_column *c, const struct point *row
 
 /* With the columns of PAGE_POINT if it is `of_points`. */
 static bool table_of(struct page *p, const char *name, const char *caption, const struct page_column *columns,
-		     const struct point *rows, size_t n, bool of_points)
+		     const struct point *rows, size_t n, size_t max, bool of_points)
 {
 	struct page_column known[PAGE_COLUMNS_MAX] = { 0 };
 	struct doc_table *t;
@@ -257,7 +257,7 @@ static bool table_of(struct page *p, const char *name, const char *caption, cons
 		return false;
 	t = page_table(p, name, caption, of_points ? PAGE_POINT : "");
 	page_columns(p, t, known);
-	for (size_t i = 0; i < n && (of_points || page_takes_row(p)); i++) {
+	for (size_t i = 0; i < n && i < max && (of_points || page_takes_row(p)); i++) {
 		if (of_points)
 			page_row(p, t, DOC_PLAIN, rows[i].clients, rows[i].bytes);
 		else
@@ -270,13 +270,13 @@ static bool table_of(struct page *p, const char *name, const char *caption, cons
 
 bool page_points(struct page *p, const char *name, const char *caption, const struct page_column *columns)
 {
-	return table_of(p, name, caption, columns, p->points->v, p->points->n, true);
+	return table_of(p, name, caption, columns, p->points->v, p->points->n, SIZE_MAX, true);
 }
 
 bool page_objects(struct page *p, const char *name, const char *caption, const struct page_column *columns,
 		  const json_t *objects, size_t max)
 {
-	size_t n = json_array_size(objects) < max ? json_array_size(objects) : max;
+	size_t n = json_array_size(objects);
 	const json_t **all = page_room(p, n + 1, sizeof(*all));
 	struct point *rows = page_room(p, n + 1, sizeof(*rows));
 
@@ -284,7 +284,7 @@ bool page_objects(struct page *p, const char *name, const char *caption, const s
 		all[i] = json_array_get(objects, i);
 		rows[i] = (struct point){ .steps = &all[i], .n = 1 };
 	}
-	return all && rows && table_of(p, name, caption, columns, rows, n, false);
+	return all && rows && table_of(p, name, caption, columns, rows, n, max, false);
 }
 
 /* --- figures in words --- */

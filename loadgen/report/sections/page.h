@@ -90,11 +90,19 @@ double page_figure(const json_t *o, const char *path);
 /* CPUs in use by a process, "server" or "generator", and by all that ran on the generator's machine. */
 #define PAGE_CPUS(side) "resources." side ".cpu_user_s+resources." side ".cpu_system_s/resources." side ".window_s"
 #define PAGE_MACHINE_CPUS "resources.machine.busy_s/resources.machine.window_s"
+/* Figures of the stages of a connection, between two parts of a path. */
+#define PAGE_STAGES(before, after) \
+	{ "tcp_connect#ms", before "tcp_connect" after, 1e-6, 3 }, { "tls_handshake#ms", before "tls_handshake" after, 1e-6, 3 }, \
+	{ "psn_exchange#ms", before "psn_exchange" after, 1e-6, 3 }, \
+	{ "socket_connect#ms", before "socket_connect" after, 1e-6, 3 }, \
+	{ "addr_resolve#ms", before "addr_resolve" after, 1e-6, 3 }, { "route_resolve#ms", before "route_resolve" after, 1e-6, 3 }, \
+	{ "qp_setup#ms", before "qp_setup" after, 1e-6, 3 }, { "rdma_connect#ms", before "rdma_connect" after, 1e-6, 3 }, \
+	{ "first_reply#ms", before "first_reply" after, 1e-6, 3 }
 /* Adds the columns to a table, and an object's cells to its row. */
 void page_columns(struct page *p, struct doc_table *t, const struct page_column *columns);
 void page_cells_of(struct doc_table *t, const struct page_column *columns, const json_t *o);
-/* A table with a row for each point, the medians of its runs, or for each of an array's objects, `max` at most. A column that
- * none of them knows is left out. False, and no table, if that are all. */
+/* A table with a row for each point, the medians of its runs, or for each of the first `max` objects of an array. A column that
+ * no point or object knows is left out. False, and no table, if that are all. */
 bool page_points(struct page *p, const char *name, const char *caption, const struct page_column *columns);
 bool page_objects(struct page *p, const char *name, const char *caption, const struct page_column *columns,
 		  const json_t *objects, size_t max);
