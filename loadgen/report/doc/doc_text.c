@@ -25,47 +25,32 @@ static void sign(FILE *out, enum doc_tone tone)
 	fputs(signs[tone], out);
 }
 
-/* --- tables: titles are broken into lines, so that a column is no wider than its figures need --- */
+/* --- tables: each word of a title has a line, so that a column is no wider than its figures need --- */
 
-/* Line `line` of a title that is broken at spaces: its begin, and its length in bytes, 0 after the last line. */
-static const char *title_line(const char *title, size_t width, size_t line, size_t *bytes)
+/* The word of that number, and its length in bytes: 0 after the last. */
+static const char *title_word(const char *title, size_t number, size_t *bytes)
 {
-	for (;; line--) {
-		*bytes = strcspn(title, " ");
-		while (title[*bytes] == ' ' && *bytes + 1 + strcspn(title + *bytes + 1, " ") <= width)
-			*bytes += 1 + strcspn(title + *bytes + 1, " ");
-		if (line == 0 || *bytes == 0)
-			return title;
+	for (*bytes = strcspn(title, " "); number > 0 && *title; number--, *bytes = strcspn(title, " "))
 		title += *bytes + (title[*bytes] == ' ');
-	}
+	return title;
 }
 
-static size_t title_lines(const char *title, size_t width)
+/* How many words there are, and the length of the longest. */
+static size_t title_words(const char *title, size_t *longest)
 {
 	size_t n = 0, bytes;
 
-	while (title_line(title, width, n, &bytes), bytes > 0)
-		n++;
+	for (*longest = 0; title_word(title, n, &bytes), bytes > 0; n++)
+		*longest = bytes > *longest ? bytes : *longest;
 	return n;
-}
-
-static size_t longest_word(const char *title)
-{
-	size_t longest = 0;
-
-	for (size_t n; *title; title += n + (title[n] == ' ')) {
-		n = strcspn(title, " ");
-		longest = n > longest ? n : longest;
-	}
-	return longest;
 }
 
 static size_t column_width(const json_t *b, size_t column)
 {
-	size_t width = longest_word(doc_str(doc_column_at(b, column), "title"));
-	size_t unit = utf8_count(doc_str(doc_column_at(b, column), "unit"));
+	size_t width, unit = utf8_count(doc_str(doc_column_at(b, column), "unit"));
 	char buf[DOC_NUMBER_MAX];
 
+	title_words(doc_str(doc_column_at(b, column), "title"), &width);
 	width = unit > width ? unit : width;
 	for (size_t r = 0; r < doc_n_rows(b) && r < ROWS_MAX; r++) {
 		size_t n = utf8_count(doc_cell_shown(doc_row_at(b, r), column, buf));
@@ -100,7 +85,7 @@ static void table_head(FILE *out, const json_t *b, const size_t *widths, bool to
 	bool units = false;
 
 	for (size_t i = 0; i < doc_n_columns(b); i++) {
-		n = title_lines(doc_str(doc_column_at(b, i), "title"), widths[i]);
+		n = title_words(doc_str(doc_column_at(b, i), "title"), &bytes);
 		lines = n > lines ? n : lines;
 		units |= doc_has(doc_column_at(b, i), "unit");
 	}
@@ -108,14 +93,12 @@ static void table_head(FILE *out, const json_t *b, const size_t *widths, bool to
 		size_t owed = toned ? 2 : 0;
 
 		for (size_t i = 0; i < doc_n_columns(b); i++) {
-			const char *title = doc_str(doc_column_at(b, i), "title"), *unit = doc_str(doc_column_at(b, i), "unit");
-			size_t missing = lines - title_lines(title, widths[i]);
-			const char *text = title_line(title, widths[i], line - missing, &bytes);
+			const char *title = doc_str(doc_column_at(b, i), "title"), *text = doc_str(doc_column_at(b, i), "unit");
+			size_t above = lines - title_words(title, &bytes);
 
-			if (line == lines)
-				cell(out, b, widths, i, unit, strlen(unit), &owed);
-			else
-				cell(out, b, widths, i, text, line < missing ? 0 : bytes, &owed);
+			if (line < lines)
+				text = title_word(title, line < above ? SIZE_MAX : line - above, &bytes);
+			cell(out, b, widths, i, text, line < lines ? bytes : strlen(text), &owed);
 		}
 		fputs("\n", out);
 	}

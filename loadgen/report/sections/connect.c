@@ -51,10 +51,10 @@ static const struct page_column times[] = {
 	{ "its p99#ms", "longest.p99.ns", 1e-6, 3 }, { 0 }
 };
 
-static void add_times(struct doc_table *t, const char *when, const json_t *o, double alone_ns)
+static void add_times(struct page *p, struct doc_table *t, const char *when, const json_t *o, double alone_ns)
 {
 	page_add(t, DOC_PLAIN, "s", when);
-	page_cells_of(t, times, o);
+	page_cells_of(p, t, times, o);
 	page_cells(t, "1", json_number_at(o, "connect_ns.total.p50") / alone_ns);
 }
 
@@ -66,7 +66,7 @@ static void add_times_among(struct page *p, struct doc_table *t, const struct po
 			      json_at(step, "connected_peak"), "connect_ns", json_at(step, "connect_ns"), "longest",
 			      json_at(step, "connect_longest"));
 
-	add_times(t, page_text(p, "among %s%s", page_clients(p, at->clients), page_with_size(p, at->bytes)), o, alone_ns);
+	add_times(p, t, page_text(p, "among %s%s", page_clients(p, at->clients), page_with_size(p, at->bytes)), o, alone_ns);
 	json_decref(o);
 }
 
@@ -86,11 +86,11 @@ static void show_alone(struct page *p, const struct point *at)
 		       "clients of the last run of each number.", "when");
 	page_columns(p, t, times);
 	doc_column(t, "times the first median", NULL, true);
-	add_times(t, "before the first step", before, alone_ns);
+	add_times(p, t, "before the first step", before, alone_ns);
 	for (size_t i = 0; i < p->points->n; i++)
 		add_times_among(p, t, &p->points->v[i], alone_ns);
 	if (json_is_object(after))
-		add_times(t, "after the last step", after, alone_ns);
+		add_times(p, t, "after the last step", after, alone_ns);
 }
 
 /* A percentile of all stages: as bars and as a table. */

@@ -55,8 +55,9 @@ const char *found_clients_words(struct page *p, const struct found *c);
 
 /* Server and generator were on one machine. */
 bool found_share_machine(const struct page *p);
-/* Share of its machine's CPUs that `side` (as in read_cores) used with the most clients; NAN: not known. */
-double found_cpu_share(const struct page *p, const char *side);
+/* Share of its machine's CPUs that the server used, or everything on the generator's machine, with the most clients; NAN: not
+ * known. */
+double found_cpu_share(const struct page *p, bool server);
 /* "the machine" if both share one, else "the load generator's machine". */
 const char *found_machine_words(const struct page *p);
 

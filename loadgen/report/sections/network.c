@@ -23,13 +23,13 @@ static const struct {
 #define SIDES (sizeof(sides) / sizeof(sides[0]))
 
 static const struct figures rates = {
-	"network_rates", "Network", "MB/s", "What the ports of both ends sent and received, for each number of clients.", false, {
-		{ "server sent", "MB/s", "network.server.bytes_out_per_s", MB, 2, false },
-		{ "server received", "MB/s", "network.server.bytes_in_per_s", MB, 2, false },
-		{ "generator sent", "MB/s", "network.generator.bytes_out_per_s", MB, 2, false },
-		{ "generator received", "MB/s", "network.generator.bytes_in_per_s", MB, 2, false },
-		{ "server's line used", "%", "network.server.used_ratio", 100, 2, true },
-		{ "generator's line used", "%", "network.generator.used_ratio", 100, 2, true },
+	"network_rates", "Network", "MB/s", "What the ports of both ends sent and received, for each number of clients.", false, 4, {
+		{ "server sent#MB/s", "network.server.bytes_out_per_s", MB, 2 },
+		{ "server received#MB/s", "network.server.bytes_in_per_s", MB, 2 },
+		{ "generator sent#MB/s", "network.generator.bytes_out_per_s", MB, 2 },
+		{ "generator received#MB/s", "network.generator.bytes_in_per_s", MB, 2 },
+		{ "server's line used#%", "network.server.used_ratio", 100, 2 },
+		{ "generator's line used#%", "network.generator.used_ratio", 100, 2 },
 	},
 };
 
@@ -64,7 +64,7 @@ static void add_port(struct page *p, struct doc_table *t, const struct point *po
 		bad |= read_amount(o, faults[i].path) > 0;
 	page_row(p, t, bad ? DOC_WARN : DOC_PLAIN, point->clients, point->bytes);
 	page_cells(t, "s", side);
-	page_cells_of(t, columns, o);
+	page_cells_of(p, t, columns, o);
 }
 
 static void show_ports(struct page *p)

@@ -210,12 +210,26 @@ static double figure_of_step(const json_t *step, const void *path)
 	return page_figure(step, path);
 }
 
-static void add_figure(struct doc_table *t, const struct page_column *c, const struct point *row)
+struct estimate page_estimate(const struct point *at, const char *path)
 {
+	return point_range_of(at, figure_of_step, path);
+}
+
+static bool is_known(const json_t *o, const struct page_column *c)
+{
+	const json_t *v = c->scale == 0 ? json_at(o, c->path) : NULL;
+
+	return c->scale == 0 ? v && !json_is_null(v) : isfinite(page_figure(o, c->path));
+}
+
+static void add_figure(struct page *p, struct doc_table *t, const struct page_column *c, const struct point *row)
+{
+	const json_t *last = row->steps[row->n - 1];
+
 	if (c->scale == 0)
-		doc_cell(t, "%s", page_text_at(row->steps[row->n - 1], c->path, "–"));
+		doc_cell(t, "%s", is_known(last, c) ? page_json(p, json_at(last, c->path)) : "–");
 	else
-		doc_number(t, point_range_of(row, figure_of_step, c->path).value * c->scale, c->decimals);
+		doc_number(t, page_estimate(row, c->path).value * c->scale, c->decimals);
 }
 
 void page_columns(struct page *p, struct doc_table *t, const struct page_column *columns)
@@ -224,20 +238,33 @@ void page_columns(struct page *p, struct doc_table *t, const struct page_column 
 		add_column(p, t, columns->title);
 }
 
-void page_cells_of(struct doc_table *t, const struct page_column *columns, const json_t *o)
+static void add_figures(struct page *p, struct doc_table *t, const struct page_column *columns, const struct point *row)
 {
-	const struct point row = { .steps = &o, .n = 1 };
-
 	for (; columns->title; columns++)
-		add_figure(t, columns, &row);
+		add_figure(p, t, columns, row);
+}
+
+void page_cells_of(struct page *p, struct doc_table *t, const struct page_column *columns, const json_t *o)
+{
+	add_figures(p, t, columns, &(struct point){ .steps = &o, .n = 1 });
+}
+
+void page_cells_at(struct page *p, struct doc_table *t, const struct page_column *columns, const struct point *at,
+		   const char *path)
+{
+	struct point row = { .steps = page_room(p, at->n, sizeof(*row.steps)), .n = at->n };
+
+	for (size_t i = 0; row.steps && i < at->n; i++)
+		row.steps[i] = json_at(at->steps[i], path);
+	if (row.steps)
+		add_figures(p, t, columns, &row);
 }
 
 static bool is_column_known(const struct page_column *c, const struct point *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < rows[i].n; k++)
-			if (c->scale == 0 ? !!json_text_at(rows[i].steps[k], c->path) :
-			    isfinite(page_figure(rows[i].steps[k], c->path)))
+			if (is_known(rows[i].steps[k], c))
 				return true;
 	return false;
 }
@@ -262,8 +289,7 @@ static bool table_of(struct page *p, const char *name, const char *caption, cons
 			page_row(p, t, DOC_PLAIN, rows[i].clients, rows[i].bytes);
 		else
 			doc_row(t, DOC_PLAIN);
-		for (size_t k = 0; k < n_known; k++)
-			add_figure(t, &known[k], &rows[i]);
+		add_figures(p, t, known, &rows[i]);
 	}
 	return true;
 }

@@ -87,8 +87,11 @@ struct page_column {
 #define PAGE_COLUMNS_MAX 32
 /* The figure of a path; "A+B" is a sum of two, "A/B" a ratio, "A+B/C" a sum's. NAN if a part is not known. */
 double page_figure(const json_t *o, const char *path);
-/* CPUs in use by a process, "server" or "generator", and by all that ran on the generator's machine. */
-#define PAGE_CPUS(side) "resources." side ".cpu_user_s+resources." side ".cpu_system_s/resources." side ".window_s"
+/* Its median over the runs of a point, with their range. */
+struct estimate page_estimate(const struct point *at, const char *path);
+/* CPUs in use by the process of an object of resources: in a step "resources.server" or "resources.generator". And those of
+ * all that ran on the generator's machine. */
+#define PAGE_CPUS(process) process ".cpu_user_s+" process ".cpu_system_s/" process ".window_s"
 #define PAGE_MACHINE_CPUS "resources.machine.busy_s/resources.machine.window_s"
 /* Figures of the stages of a connection, between two parts of a path. */
 #define PAGE_STAGES(before, after) \
@@ -100,7 +103,10 @@ double page_figure(const json_t *o, const char *path);
 	{ "first_reply#ms", before "first_reply" after, 1e-6, 3 }
 /* Adds the columns to a table, and an object's cells to its row. */
 void page_columns(struct page *p, struct doc_table *t, const struct page_column *columns);
-void page_cells_of(struct doc_table *t, const struct page_column *columns, const json_t *o);
+void page_cells_of(struct page *p, struct doc_table *t, const struct page_column *columns, const json_t *o);
+/* The same of the objects at a path of a point's steps: their medians. */
+void page_cells_at(struct page *p, struct doc_table *t, const struct page_column *columns, const struct point *at,
+		   const char *path);
 /* A table with a row for each point, the medians of its runs, or for each of the first `max` objects of an array. A column that
  * no point or object knows is left out. False, and no table, if that are all. */
 bool page_points(struct page *p, const char *name, const char *caption, const struct page_column *columns);

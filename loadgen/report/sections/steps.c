@@ -19,8 +19,8 @@
 	{ "connect p50#ms", "connect_ns.total.p50", 1e-6, 2 }, { "connect p99#ms", "connect_ns.total.p99", 1e-6, 2 }, \
 	{ "msgs/s#", "throughput_msgs_per_s", 1, 0 }, { "MB/s#", "throughput_bytes_per_s", 1e-6, 1 }, \
 	{ "response p50#us", "response_ns.p50", 1e-3, 0 }, { "response p99#us", "response_ns.p99", 1e-3, 0 }, \
-	{ "response p99.9#us", "response_ns.p99_9", 1e-3, 0 }, { "server CPU#%", PAGE_CPUS("server"), 100, 0 }, \
-	{ "generator CPU#%", PAGE_CPUS("generator"), 100, 0 }
+	{ "response p99.9#us", "response_ns.p99_9", 1e-3, 0 }, { "server CPU#%", PAGE_CPUS("resources.server"), 100, 0 }, \
+	{ "generator CPU#%", PAGE_CPUS("resources.generator"), 100, 0 }
 
 static const struct page_column step_figures[] = { STEP_FIGURES, { 0 } };
 
@@ -88,41 +88,39 @@ void steps_table(struct page *p)
 		page_points(p, "steps", NULL, step_figures);
 }
 
-/* --- caveats --- */
+/* --- what makes steps questionable --- */
 
-static bool has_flag(const struct page *p, const json_t *step, const char *flag)
+/* What is said of steps: their flags, and below them why figures are missing. */
+enum { FEW_SAMPLES = VALIDITY_FLAGS, NO_OPERATION, NO_SERVER_CPU, CAVEATS };
+
+static bool lacks(const json_t *step, const char *count, const char *percentile)
 {
-	(void)p;
-	return read_has_flag(step, flag);
+	return json_number_at(step, count) > 0 && !isfinite(json_number_at(step, percentile));
 }
 
-/* There are samples, but not enough for a percentile of the table. */
-static bool has_few_samples(const struct page *p, const json_t *step, const char *unused)
+static bool has_caveat(const struct page *p, const json_t *step, int caveat)
 {
-	static const char *const percentiles[] = { "connect_ns.total.p50", "connect_ns.total.p99", "response_ns.p50",
-		"response_ns.p99", "response_ns.p99_9" };
-
-	(void)p;
-	(void)unused;
-	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
-		if (json_number_at(step, i < 2 ? "connect_ns.total.count" : "response_ns.count") > 0 &&
-		    !isfinite(json_number_at(step, percentiles[i])))
-			return true;
-	return false;
+	switch (caveat) {
+	case FEW_SAMPLES: return lacks(step, "connect_ns.total.count", "connect_ns.total.p99") ||
+				 lacks(step, "response_ns.count", "response_ns.p99_9");
+	case NO_OPERATION: return isfinite(json_number_at(step, "measured_s")) && !found_only_connects(p) &&
+				  json_number_at(step, "response_ns.count") == 0;
+	case NO_SERVER_CPU: return json_is_null(json_at(step, "resources.server.cpu_user_s"));
+	}
+	return validity_flags[caveat].badge && read_has_flag(step, validity_flags[caveat].name);
 }
 
-static bool has_no_operations(const struct page *p, const json_t *step, const char *unused)
+static const char *caveat_words(struct page *p, int caveat)
 {
-	(void)unused;
-	return isfinite(json_number_at(step, "measured_s")) && json_number_at(step, "response_ns.count") == 0 &&
-	       !found_only_connects(p);
-}
+	const char *hosts = caveat == VALIDITY_GENERATOR_SATURATED ? found_hosts_at_limit(p, 0) : "";
 
-static bool has_no_server_cpu(const struct page *p, const json_t *step, const char *unused)
-{
-	(void)p;
-	(void)unused;
-	return json_is_null(json_at(step, "resources.server.cpu_user_s"));
+	switch (caveat) {
+	case FEW_SAMPLES: return "too few samples for a percentile: a p50 takes 5, a p99 299, a p99.9 2,995";
+	case NO_OPERATION: return "no operation ended in the measured time";
+	case NO_SERVER_CPU: return "the server's report from before or after the measured time is missing, and so is its CPU time";
+	}
+	return *hosts ? page_text(p, "%s; %s had no more to give: add hosts", validity_flags[caveat].meaning, hosts) :
+			validity_flags[caveat].meaning;
 }
 
 /* "10, 100 clients"; "10 to 300 clients, in 12 of 20 steps" */
@@ -138,35 +136,20 @@ static const char *labels_of(struct page *p, const char *unit, const double *v, 
 	return page_text(p, "%s%s", text, unit);
 }
 
-/* One line for all steps to which it applies. */
-static void say_caveat(struct page *p, bool (*applies)(const struct page *, const json_t *, const char *), const char *flag,
-		       const char *words)
+void steps_say_caveats(struct page *p)
 {
 	const json_t *steps = json_at(p->run, "steps"), *step;
 	bool swept = isfinite(points_main_rate(steps));
-	const char *path = swept ? "offered_per_s" : "target_clients";
 	double *v = page_numbers(p, json_array_size(steps) + 1);
-	size_t i, n = 0;
+	size_t i, n;
 
-	json_array_foreach(steps, i, step) {
-		if (v && applies(p, step, flag))
-			v[n++] = json_number_at(step, path);
+	for (int caveat = 0; v && caveat < CAVEATS; caveat++) {
+		n = 0;
+		json_array_foreach(steps, i, step) {
+			if (has_caveat(p, step, caveat))
+				v[n++] = json_number_at(step, swept ? "offered_per_s" : "target_clients");
+		}
+		if (n)
+			doc_item(p->doc, NULL, "%s: %s", labels_of(p, swept ? "/s" : " clients", v, n, i), caveat_words(p, caveat));
 	}
-	if (n)
-		doc_item(p->doc, NULL, "%s: %s", labels_of(p, swept ? "/s" : " clients", v, n, json_array_size(steps)), words);
-}
-
-void steps_say_caveats(struct page *p)
-{
-	const char *hosts = found_hosts_at_limit(p, 0);
-
-	for (int i = 0; i < VALIDITY_FLAGS; i++)
-		if (validity_flags[i].badge)
-			say_caveat(p, has_flag, validity_flags[i].name, i == VALIDITY_GENERATOR_SATURATED && *hosts ?
-				   page_text(p, "%s; %s had no more to give: add hosts", validity_flags[i].meaning, hosts) :
-				   validity_flags[i].meaning);
-	say_caveat(p, has_few_samples, NULL, "too few samples for a percentile: a p50 takes 5, a p99 299, a p99.9 2,995");
-	say_caveat(p, has_no_operations, NULL, "no operation ended in the measured time");
-	say_caveat(p, has_no_server_cpu, NULL, "the server's report from before or after the measured time is missing, and so is "
-		   "its CPU time");
 }

@@ -32,22 +32,9 @@ static void say_failures(struct page *p)
 /* Of a search, or of a ramp with an SLO: what the steps say of capacity. */
 static void say_capacity(struct page *p)
 {
-	static const struct {
-		const char *title, *which;
-	} rows[] = {
-		{ "SLO capacity", "slo_capacity" }, { "knee", "knee" }, { "first hard failure", "first_hard_failure" },
-	};
-	const char *slo = json_text_at(p->run, "config.slo");
-	struct found c;
-
-	if ((!json_is_true(json_at(p->run, "config.find_capacity")) && !slo) || json_is_object(json_at(p->run, "analysis.offered_load")))
-		return;
-	doc_heading(p->doc, page_text(p, "Capacity%s%s", slo ? ", SLO " : "", slo ? slo : ""));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		found_read(p, rows[i].which, &c);
-		doc_item(p->doc, NULL, "%-18s  %-14s  %s%s", rows[i].title, found_clients_words(p, &c), c.reason ? c.reason : "",
-			 c.confirmed ? " (confirmed)" : "");
-	}
+	if ((json_is_true(json_at(p->run, "config.find_capacity")) || json_text_at(p->run, "config.slo")) &&
+	    !json_is_object(json_at(p->run, "analysis.offered_load")))
+		table_capacities(p);
 }
 
 /* Of a sweep: where the knees are, and the rate of the SLO. */

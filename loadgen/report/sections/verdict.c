@@ -34,7 +34,7 @@ static void add_place_badges(struct page *p)
 {
 	const json_t *env = json_at(p->run, "environment.clients");
 	const char *device = json_text_at(env, "rdma_device.name");
-	double busy = found_cpu_share(p, "machine");
+	double busy = found_cpu_share(p, false);
 
 	if (found_socket(p))
 		doc_badge(p->doc, DOC_WARN, "badge-transport", page_text(p, "over %s", found_socket(p)),
@@ -180,7 +180,7 @@ static void add_capacity(struct page *p, struct doc_table *t, const char *name, 
 		 c->reason && *c->reason ? c->reason : otherwise);
 }
 
-static void table_capacities(struct page *p)
+void table_capacities(struct page *p)
 {
 	struct doc_table *t = page_table(p, "capacities", "The three capacities, each with the most clients that were "
 					 "still good and the fewest that were not. A step is still good if it held 99 "

@@ -8,37 +8,12 @@
 #include "common/base/json_at.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/untaken.h"
+#include "loadgen/report/sections/sections.h"
 
 #define POINTS_MAX 512u
 #define CANDIDATES_MAX 16u
 
 /* --- candidates against the baseline --- */
-
-static const struct shown {
-	const char *metric, *title;
-} shown[] = {
-	{ "throughput_msgs_per_s", "messages/s" }, { "throughput_bytes_per_s", "bandwidth" }, { "response_p50_ns", "p50" },
-	{ "response_p95_ns", "p95" }, { "response_p99_ns", "p99" }, { "response_p99_9_ns", "p99.9" },
-	{ "server_cpu_ns_per_message", "server CPU an operation" },
-	{ "generator_cpu_ns_per_message", "generator CPU an operation" },
-};
-
-static enum doc_tone tone_of(const char *verdict)
-{
-	if (strcmp(verdict, "regression") == 0)
-		return DOC_BAD;
-	return strcmp(verdict, "improvement") == 0 ? DOC_GOOD : DOC_PLAIN;
-}
-
-static const char *in_unit(struct page *p, const json_t *row, const char *path)
-{
-	const char *unit = page_text_at(row, "unit", "");
-	double v = json_number_at(row, path);
-
-	if (strcmp(unit, "bytes_per_s") == 0)
-		return isfinite(v) ? page_text(p, "%.5g GB/s", v / 1e9) : "unknown";
-	return page_in_unit(p, v, unit);
-}
 
 static const char *improvement(struct page *p, const json_t *row)
 {
@@ -57,16 +32,16 @@ static void add_rows(struct page *p, struct doc_table *t, const json_t *point, c
 	const json_t *row;
 	size_t i;
 
-	for (size_t k = 0; k < sizeof(shown) / sizeof(shown[0]); k++)
-		json_array_foreach(json_at(candidate, "rows"), i, row) {
-			const char *verdict = page_text_at(row, "verdict", "unknown");
+	json_array_foreach(json_at(candidate, "rows"), i, row) {
+		const char *unit = json_text_at(row, "unit");
 
-			if (strcmp(page_text_at(row, "metric", ""), shown[k].metric) != 0 || !page_takes_row(p))
-				continue;
-			page_add(t, tone_of(verdict), "000ssssss", json_number_at(point, "clients"),
-				 json_number_at(point, "message_bytes"), json_number_at(point, "offered_per_s"), page_text_at(candidate, "name", "unknown"), shown[k].title,
-				 in_unit(p, row, "base.value"), in_unit(p, row, "run.value"), improvement(p, row), verdict);
-		}
+		if (page_takes_row(p))
+			page_add(t, baseline_tone(row), "000ssssss", json_number_at(point, "clients"),
+				 json_number_at(point, "message_bytes"), json_number_at(point, "offered_per_s"),
+				 page_text_at(candidate, "name", "unknown"), baseline_metric_words(row),
+				 baseline_figure(p, json_at(row, "base"), unit), baseline_figure(p, json_at(row, "run"), unit),
+				 improvement(p, row), page_text_at(row, "verdict", "unknown"));
+	}
 }
 
 static void show_comparison(struct page *p, const char *id, const json_t *comparison)
@@ -202,10 +177,10 @@ static const char *change(struct page *p, const json_t *candidate, const char *m
 
 	json_array_foreach(json_object_get(candidate, "rows"), i, row) {
 		double ratio = json_number_at(row, "round_ratio.value");
-		const char *verdict = page_text_at(row, "verdict", "unknown");
 
 		if (strcmp(page_text_at(row, "metric", ""), metric) == 0 && isfinite(ratio))
-			return page_text(p, "%+.1f %%%s%s", 100 * (ratio - 1), tone_of(verdict) ? ", " : "", tone_of(verdict) ? verdict : "");
+			return page_text(p, "%+.1f %%%s%s", 100 * (ratio - 1), baseline_tone(row) ? ", " : "",
+					 baseline_tone(row) ? json_text_at(row, "verdict") : "");
 	}
 	return "–";
 }

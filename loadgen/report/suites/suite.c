@@ -378,7 +378,7 @@ static void show_runs(struct page *p, const json_t *entries)
 				break;
 			doc_row(t, tone_of_entry(entry));
 			doc_cell_link(t, id, id);
-			page_cells_of(t, summary, json_array_get(steps, k));
+			page_cells_of(p, t, summary, json_array_get(steps, k));
 			page_cells(t, "s", result_of(p, entry));
 		} while (++k < n && k < STEPS_MAX);
 	}

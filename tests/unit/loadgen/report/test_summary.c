@@ -90,17 +90,16 @@ TEST(summary__figures_and_doubts__a_table_and_a_line_for_all_steps)
 	free(text);
 }
 
-TEST(summary__search__its_three_lines)
+TEST(summary__search__its_three_capacities)
 {
 	static const char *const lines[] = {
-		"\nCapacity, SLO p99<1ms\n",
-		"  SLO capacity        80              80 met it (confirmed)\n",
-		"  knee                not known       \n",
-		"  first hard failure  none up to 100  nothing broke\n",
+		"\nobjective met (SLO)              80       80        –  2 of 2  yes        80 met it\n",
+		"\nknee                      not known        –        –       –  –\n",
+		"\nfirst hard failure   none up to 100      100        –       –  –          nothing broke\n",
 	};
-	json_t *run = json_pack("{s:{s:s, s:b}, s:{s:{s:{s:i, s:b, s:s}, s:{}, s:{s:b, s:i, s:s}}}, s:[o]}", "config", "slo",
-				"p99<1ms", "find_capacity", 1, "analysis", "capacity", "slo_capacity", "clients", 80, "confirmed", 1,
-				"reason", "80 met it", "knee", "first_hard_failure", "at_least", 1, "low", 100, "reason",
+	json_t *run = json_pack("{s:{s:s, s:b}, s:{s:{s:{s:i, s:i, s:b, s:i, s:i, s:s}, s:{}, s:{s:b, s:i, s:s}}}, s:[o]}", "config", "slo",
+				"p99<1ms", "find_capacity", 1, "analysis", "capacity", "slo_capacity", "clients", 80, "low", 80,
+				"confirmed", 1, "passes", 2, "tries", 2, "reason", "80 met it", "knee", "first_hard_failure", "at_least", 1, "low", 100, "reason",
 				"nothing broke", "steps", step_of(80));
 	char *text = summary_of(run, "");
 

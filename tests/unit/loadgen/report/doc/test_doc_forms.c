@@ -257,8 +257,9 @@ TEST(text__tables__columns_aligned_and_titles_broken)
 	doc_cell(t, "<\xe2\x80\x93>");
 	doc_number(t, 5, 0);
 	doc_cell(t, "%s", "");
-	doc_rig_expect(d, DOC_FORM_TEXT, "                   What to\n"
-		       "Name     n of all  do\n"
+	doc_rig_expect(d, DOC_FORM_TEXT, "                n  What\n"
+		       "               of  to\n"
+		       "Name          all  do\n"
 		       "              1/s\n"
 		       "nofile  1,048,576  raise it\n"
 		       "<\xe2\x80\x93>             5\n", NULL);
