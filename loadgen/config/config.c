@@ -103,7 +103,8 @@ static const struct opt options[] = {
 	  .metavar = "N", .help = "With --churn: measure until clients came back N times, instead of --duration." },
 	{ .name = "deal", .type = OPT_CHOICE, .offset = AT(deal), .choices = deal_names, .metavar = "HOW", .def = "round-robin",
 	  .help = "With --targets: how clients are dealt to the servers; first fills the first one before the next gets any." },
-	{ .name = "details", .type = OPT_FLAG, .offset = AT(details), .help = "Print the whole report at the end, not its summary." },
+	{ .name = "details", .type = OPT_FLAG, .offset = AT(details),
+	  .help = "Print the whole report at the end, not its summary." },
 	{ .name = "device", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
 	  .def = "the one that reaches the server", .help = "RDMA device. With several, clients of --workload large and duplex "
 	  "have a connection on each, and stripe over them." },

@@ -252,7 +252,7 @@ int report_write(const char *dir, FILE *out, char *err, size_t err_size)
 
 int report_summary(const json_t *run, const char *where, FILE *out)
 {
-	struct page p = { .run = run };
+	struct page p = { .run = run, .knee = json_incref(json_at(run, "analysis.capacity.knee")) };
 	int ret = points_new(run, &p.points);
 
 	if (!ret)

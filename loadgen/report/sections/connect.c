@@ -21,21 +21,6 @@ static double stage_ms(const struct point *at, const char *stage, const char *pe
 	return point_range(at, path).value / 1e6;
 }
 
-/* True if there is anything to show. */
-static bool add_stage_series(struct page *p, struct chart *c, const struct bars *bars, const char *percentile)
-{
-	bool any = false;
-
-	for (int s = 0; s < STAGE_TIMED; s++) {
-		double *ms = page_numbers(p, bars->n);
-
-		for (size_t i = 0; ms && i < bars->n; i++)
-			ms[i] = stage_ms(bars->v[i], stage_names[s], percentile);
-		any |= bars_add(p, bars, c, stage_names[s], ms);
-	}
-	return any;
-}
-
 #define ALL_STAGES(percentile) \
 	PAGE_STAGES("connect_ns.", percentile), { "total#ms", "connect_ns.total" percentile, 1e-6, 3 }, \
 	{ "psn_generate#ms", "connect_ns.psn_generate" percentile, 1e-6, 3 }, { 0 }
@@ -111,9 +96,17 @@ static const struct shown_percentile {
 static void show_stages(struct page *p, const struct bars *bars, const struct shown_percentile *s)
 {
 	struct chart c = { .x_label = "clients", .y_label = s->y_label };
+	bool any = false;
 
 	bars_name(p, bars, &c);
-	if (!add_stage_series(p, &c, bars, s->percentile)) {
+	for (int stage = 0; stage < STAGE_TIMED; stage++) {
+		double *ms = page_numbers(p, bars->n);
+
+		for (size_t i = 0; ms && i < bars->n; i++)
+			ms[i] = stage_ms(bars->v[i], stage_names[stage], s->percentile);
+		any |= bars_add(p, bars, &c, stage_names[stage], ms);
+	}
+	if (!any) {
 		doc_text(p->doc, s->id_none, "%s", s->none);
 		return;
 	}
@@ -137,10 +130,10 @@ static void show_other_stages(struct page *p)
 		{ 0 }
 	};
 
-	if (!page_points(p, "server_stages", "The server's own stages, medians, by its clock; tls_accept is that of full handshakes.",
-			 of_server))
-		doc_text(p->doc, "server-stages-none", "The server's own stages are not known: its report is missing, or is not of one "
-			 "step alone.");
+	if (!page_points(p, "server_stages", "The server's own stages, medians, by its clock; tls_accept is that of full "
+			 "handshakes.", of_server))
+		doc_text(p->doc, "server-stages-none", "The server's own stages are not known: its report is missing, or is "
+			 "not of one step alone.");
 	page_points(p, "phases", "With --phased: the time of each phase, for each connection.", phases);
 	page_points(p, "handshakes", "TLS handshakes, and the median time of connecting with each kind.", handshakes);
 }

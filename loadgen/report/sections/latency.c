@@ -327,8 +327,8 @@ static void show_one_way(struct page *p)
 		{ "max#us", "one_way_ns.max", 1e-3, 2 }, { 0 }
 	};
 
-	page_points(p, "one_way", "One way: half of the round trips above, to compare with tools that print half of a round trip, such as "
-		    "ib_send_lat. Nothing was measured one way.", columns);
+	page_points(p, "one_way", "One way: half of the round trips above, to compare with tools that print half of a round "
+		    "trip, such as ib_send_lat. Nothing was measured one way.", columns);
 }
 
 void parts_add(struct page *p)

@@ -283,7 +283,8 @@ static void show_peaks(struct page *p)
 		{ "CPU per operation#us", "cpu_ns_per_op", 1e-3, 2 }, { "switches per operation#", "switches_per_op", 1, 3 }, { 0 }
 	};
 	struct doc_table *t = page_table(p, "peaks", "Peaks from a step's begin to its end beside what was in use at the end "
-		"of its measured time: medians of the runs. Context switches and CPU time are of the measured time.", PAGE_POINT ";side");
+		"of its measured time: medians of the runs. Context switches and CPU time are of the measured time.",
+		PAGE_POINT ";side");
 
 	page_columns(p, t, columns);
 	for (size_t i = 0; i < p->points->n; i++)

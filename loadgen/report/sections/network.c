@@ -23,7 +23,8 @@ static const struct {
 #define SIDES (sizeof(sides) / sizeof(sides[0]))
 
 static const struct figures rates = {
-	"network_rates", "Network", "MB/s", "What the ports of both ends sent and received, for each number of clients.", false, 4, {
+	"network_rates", "Network", "MB/s", "What the ports of both ends sent and received, for each number of clients.",
+	false, 4, {
 		{ "server sent#MB/s", "network.server.bytes_out_per_s", MB, 2 },
 		{ "server received#MB/s", "network.server.bytes_in_per_s", MB, 2 },
 		{ "generator sent#MB/s", "network.generator.bytes_out_per_s", MB, 2 },
@@ -69,8 +70,8 @@ static void add_port(struct page *p, struct doc_table *t, const struct point *po
 
 static void show_ports(struct page *p)
 {
-	struct doc_table *t = page_table(p, "network", "Each port while the step was measured, and while its clients connected, of the "
-					 "last run of each number of clients.", PAGE_POINT ";side");
+	struct doc_table *t = page_table(p, "network", "Each port while the step was measured, and while its clients connected, "
+					 "of the last run of each number of clients.", PAGE_POINT ";side");
 
 	page_columns(p, t, columns);
 	for (size_t i = 0; i < p->points->n; i++)

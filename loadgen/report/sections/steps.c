@@ -24,9 +24,9 @@
 
 static const struct page_column step_figures[] = { STEP_FIGURES, { 0 } };
 
-/* A sweep's steps have the same clients, and differ in the rate. */
+/* A sweep's steps have the same clients, and differ in the rate; in the size, too, if there are several. */
 static const struct page_column offered_figures[] = {
-	{ "clients#", "target_clients", 1, 0 }, { "size#bytes", "message_bytes", 1, 0 }, { "offered#/s", "offered_per_s", 1, 0 },
+	{ "size#bytes", "message_bytes", 1, 0 }, { "clients#", "target_clients", 1, 0 }, { "offered#/s", "offered_per_s", 1, 0 },
 	STEP_FIGURES, { "sent late p99#us", "schedule_lag_ns.p99", 1e-3, 0 }, { 0 }
 };
 
@@ -57,7 +57,8 @@ static const struct {
 	{ "churn", "Clients that left and came back (--churn), and the server's pool of queue pairs.", {
 		{ "came back#", "churn.cycles", 1, 0 }, { "did not#", "churn.cycles_failed", 1, 0 },
 		{ "came back#1/s", "churn.cycles_per_s", 1, 1 }, { "away p50#ms", "churn.away_ns.p50", 1e-6, 1 },
-		{ "pool hit#%", "churn.qp_pool_hit_ratio", 100, 2 }, { "recycled after p50#s", "churn.qp_recycle_ns.p50", 1e-9, 2 } } },
+		{ "pool hit#%", "churn.qp_pool_hit_ratio", 100, 2 },
+		{ "recycled after p50#s", "churn.qp_recycle_ns.p50", 1e-9, 2 } } },
 	{ "outages", "Connections that were lost, and clients that came back (--reconnect).", {
 		{ "lost#", "outages.lost", 1, 0 }, { "came back#", "outages.ended", 1, 0 },
 		{ "without a connection p50#s", "outages.outage_ns.p50", 1e-9, 2 },
@@ -83,7 +84,7 @@ void section_steps(struct page *p)
 void steps_table(struct page *p)
 {
 	if (isfinite(points_main_rate(json_at(p->run, "steps"))))
-		page_objects(p, "steps", NULL, offered_figures, json_at(p->run, "steps"), SIZE_MAX);
+		page_objects(p, "steps", NULL, offered_figures + (p->points->n_sizes < 2), json_at(p->run, "steps"), SIZE_MAX);
 	else
 		page_points(p, "steps", NULL, step_figures);
 }
@@ -124,15 +125,17 @@ static const char *caveat_words(struct page *p, int caveat)
 }
 
 /* "10, 100 clients"; "10 to 300 clients, in 12 of 20 steps" */
-static const char *labels_of(struct page *p, const char *unit, const double *v, size_t n, size_t all)
+static const char *labels_of(struct page *p, const char *unit, double *v, size_t n, size_t all)
 {
 	const char *text = "";
+	size_t labels = 0;
 
-	if (n > 8)
-		return page_text(p, "%s to %s%s, in %zu of %zu steps", page_count(p, v[0]), page_count(p, v[n - 1]), unit, n, all);
+	stats_sort(v, n);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || v[i] != v[i - 1])
-			text = page_text(p, "%s%s%.0f", text, i ? ", " : "", v[i]);
+			text = page_text(p, "%s%s%.0f", text, labels++ ? ", " : "", v[i]);
+	if (labels > 8)
+		return page_text(p, "%.0f to %.0f%s, in %zu of %zu steps", v[0], v[n - 1], unit, n, all);
 	return page_text(p, "%s%s", text, unit);
 }
 

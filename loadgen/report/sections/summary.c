@@ -23,8 +23,8 @@ static void say_failures(struct page *p)
 
 	json_array_foreach(json_at(p->run, "steps"), i, step)
 		json_array_foreach(json_at(step, "failures"), k, f) {
-			doc_item(p->doc, NULL, "%s: %s failed at %s: %s (%s)", page_clients(p, json_number_at(step, "target_clients")),
-				 page_count(p, json_number_at(f, "count")), page_text_at(f, "stage", "unknown"),
+			doc_item(p->doc, NULL, "%s: %s failed at %s: %s (%s)",
+				 page_clients(p, json_number_at(step, "target_clients")), page_count(p, json_number_at(f, "count")), page_text_at(f, "stage", "unknown"),
 				 page_text_at(f, "code", "unknown"), page_text_at(f, "meaning", "no meaning is given"));
 		}
 }
@@ -55,7 +55,8 @@ static void say_offered(struct page *p)
 	}
 	if (json_is_object(slo))
 		doc_item(p->doc, NULL, "SLO rate%s: %s%s", isfinite(json_number_at(slo, "per_s")) ?
-			 page_text(p, " %.0f/s", json_number_at(slo, "per_s")) : "", page_text_at(slo, "reason", "no reason is given"),
+			 page_text(p, " %.0f/s", json_number_at(slo, "per_s")) : "",
+			 page_text_at(slo, "reason", "no reason is given"),
 			 json_is_true(json_at(slo, "confirmed")) ? " (confirmed)" : "");
 }
 

@@ -148,8 +148,9 @@ static void say_crossovers(struct page *p, const json_t *comparison)
 
 	json_array_foreach(json_object_get(comparison, "crossovers"), i, c) {
 		if (page_takes_row(p))
-			doc_item(p->doc, NULL, "%s, %s: at about %s a second offered, the p99 of %s crosses the baseline's; beyond it, it is "
-				 "%s.", page_clients(p, json_number_at(c, "clients")), page_bytes(p, json_number_at(c, "message_bytes")),
+			doc_item(p->doc, NULL, "%s, %s: at about %s a second offered, the p99 of %s crosses the baseline's; beyond "
+				 "it, it is %s.", page_clients(p, json_number_at(c, "clients")),
+				 page_bytes(p, json_number_at(c, "message_bytes")),
 				 page_count(p, json_number_at(c, "offered_per_s")), page_text_at(c, "name", "unknown"),
 				 json_is_true(json_object_get(c, "faster_beyond")) ? "lower" : "higher");
 	}
@@ -161,7 +162,8 @@ static void say_comparison(struct page *p, const json_t *comparison)
 		 "above 0 is better, whatever the figure.", page_text_at(comparison, "baseline", "unknown"),
 		 page_count(p, json_number_at(comparison, "rounds")));
 	if (json_number_at(comparison, "rounds") < BASELINE_ROUNDS)
-		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.", BASELINE_ROUNDS);
+		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.",
+			 BASELINE_ROUNDS);
 	say_untaken(p, comparison);
 	say_crossovers(p, comparison);
 	side_by_side_say(p, comparison);

@@ -68,50 +68,51 @@ static size_t count_distinct(const json_t *steps, const char *name)
 	return n;
 }
 
-static void add_line(struct page *p, struct chart *c, const json_t *steps, const char *x_name, const char *name, double unit,
-		     const char *label, bool right)
+/* Charts of an entry: time and bandwidth of operations; of one without operations, the time to connect. */
+static const struct {
+	const char *id, *title, *y_label, *description;
+	struct page_column curves[4];
+} charts[] = {
+	{ "times", "Time of an operation", "time of an operation, us",
+	  "Percentiles of the time of an operation; the table has the numbers.", {
+		{ "p50", "response_p50_ns", 1e-3, 0 }, { "p99", "response_p99_ns", 1e-3, 0 },
+		{ "p99.9", "response_p99_9_ns", 1e-3, 0 } } },
+	{ "bandwidth", "Bandwidth", "bandwidth, GB/s", "Bytes a second; the table has the numbers.", {
+		{ "bandwidth", "bytes_per_s", 1e-9, 0 } } },
+	{ "times", "Time to connect", "time to connect, ms", "Percentiles of the time to connect; the table has the numbers.", {
+		{ "p50", "connect_p50_ns", 1e-6, 0 }, { "p99", "connect_p99_ns", 1e-6, 0 } } },
+};
+
+static void add_curve(struct page *p, struct chart *c, const json_t *steps, const char *x_name, const struct page_column *curve)
 {
 	size_t n = json_array_size(steps) < STEPS_MAX ? json_array_size(steps) : STEPS_MAX;
 	double *x = page_numbers(p, n), *y = page_numbers(p, n);
 
-	if (!x || !y || !is_known(steps, name))
+	if (!x || !y || !is_known(steps, curve->path))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		x[i] = json_number_at(json_array_get(steps, i), x_name);
-		y[i] = json_number_at(json_array_get(steps, i), name) / unit;
+		y[i] = json_number_at(json_array_get(steps, i), curve->path) * curve->scale;
 	}
-	page_series(c, (struct chart_series){ .label = label, .mark = CHART_LINE, .x = x, .y = y, .n = n, .right = right });
+	page_series(c, (struct chart_series){ .label = curve->title, .mark = CHART_LINE, .x = x, .y = y, .n = n });
 }
 
-/* Times, and bandwidth, against the sizes, or against the clients if there is one size. */
+/* Against the sizes, or against the clients if there is one size. */
 static void draw_steps(struct page *p, const char *id, const json_t *steps)
 {
-	bool by_size = count_distinct(steps, "message_bytes") > 1;
-	const char *x = by_size ? "message_bytes" : "clients";
-	bool answers = is_known(steps, "response_p50_ns");
-	struct chart c = { .x_label = by_size ? "size, bytes" : "clients", .x_log = true, .y_log = true,
-			   .y_label = answers ? "time of an operation, us" : "time to connect, ms" };
+	bool by_size = count_distinct(steps, "message_bytes") > 1, answers = is_known(steps, "response_p50_ns");
 
 	if (!by_size && count_distinct(steps, "clients") < 2)
 		return;
-	if (answers) {
-		add_line(p, &c, steps, x, "response_p50_ns", 1e3, "p50", false);
-		add_line(p, &c, steps, x, "response_p99_ns", 1e3, "p99", false);
-		add_line(p, &c, steps, x, "response_p99_9_ns", 1e3, "p99.9", false);
-		page_chart(p, page_text(p, "%s-times", id), "Time of an operation", &c,
-			   "Percentiles of the time of an operation; the table has the numbers.");
-		c.n_series = 0;
-		c.y_label = "bandwidth, GB/s";
-		add_line(p, &c, steps, x, "bytes_per_s", 1e9, "bandwidth", false);
+	for (size_t i = answers ? 0 : 2; i < (answers ? 2 : 3); i++) {
+		struct chart c = { .x_label = by_size ? "size, bytes" : "clients", .x_log = true, .y_log = true,
+				   .y_label = charts[i].y_label };
+
+		for (const struct page_column *curve = charts[i].curves; curve->title; curve++)
+			add_curve(p, &c, steps, by_size ? "message_bytes" : "clients", curve);
 		if (c.n_series)
-			page_chart(p, page_text(p, "%s-bandwidth", id), "Bandwidth", &c,
-				   "Bytes a second; the table has the numbers.");
-		return;
+			page_chart(p, page_text(p, "%s-%s", id, charts[i].id), charts[i].title, &c, charts[i].description);
 	}
-	add_line(p, &c, steps, x, "connect_p50_ns", 1e6, "p50", false);
-	add_line(p, &c, steps, x, "connect_p99_ns", 1e6, "p99", false);
-	page_chart(p, page_text(p, "%s-times", id), "Time to connect", &c,
-		   "Percentiles of the time to connect; the table has the numbers.");
 }
 
 /* --- a chapter --- */

@@ -56,8 +56,8 @@ TEST(summary__texts_of_a_server__no_control_characters)
 static json_t *step_of(int clients)
 {
 	return json_pack("{s:i, s:i, s:i, s:i, s:{s:{s:i, s:f}}, s:f, s:{s:i, s:f, s:f, s:f}, s:{s:{s:f, s:f, s:f}}, s:[s, s]}",
-			 "target_clients", clients, "connected_held", clients - 1, "failed", 1, "dropped", 2, "connect_ns", "total", "count", 10,
-			 "p50", 185e6, "throughput_msgs_per_s", 1234.4, "response_ns", "count", 1200, "p50", 1e6, "p95", 2e6,
+			 "target_clients", clients, "connected_held", clients - 1, "failed", 1, "dropped", 2, "connect_ns", "total",
+			 "count", 10, "p50", 185e6, "throughput_msgs_per_s", 1234.4, "response_ns", "count", 1200, "p50", 1e6, "p95", 2e6,
 			 "p99", 3e6, "resources", "server", "cpu_user_s", 0.5, "cpu_system_s", 0.25, "window_s", 1.5, "validity",
 			 "not_steady", "cpu_floor");
 }
@@ -94,12 +94,13 @@ TEST(summary__search__its_three_capacities)
 {
 	static const char *const lines[] = {
 		"\nobjective met (SLO)              80       80        –  2 of 2  yes        80 met it\n",
-		"\nknee                      not known        –        –       –  –\n",
+		"\nknee                             50        –        –       –  no         it fell\n",
 		"\nfirst hard failure   none up to 100      100        –       –  –          nothing broke\n",
 	};
-	json_t *run = json_pack("{s:{s:s, s:b}, s:{s:{s:{s:i, s:i, s:b, s:i, s:i, s:s}, s:{}, s:{s:b, s:i, s:s}}}, s:[o]}", "config", "slo",
-				"p99<1ms", "find_capacity", 1, "analysis", "capacity", "slo_capacity", "clients", 80, "low", 80,
-				"confirmed", 1, "passes", 2, "tries", 2, "reason", "80 met it", "knee", "first_hard_failure", "at_least", 1, "low", 100, "reason",
+	json_t *run = json_pack("{s:{s:s, s:b}, s:{s:{s:{s:i, s:i, s:b, s:i, s:i, s:s}, s:{s:i, s:s}, s:{s:b, s:i, s:s}}},"
+				" s:[o]}", "config", "slo", "p99<1ms", "find_capacity", 1, "analysis", "capacity", "slo_capacity", "clients", 80, "low", 80,
+				"confirmed", 1, "passes", 2, "tries", 2, "reason", "80 met it", "knee",
+				"clients", 50, "text", "it fell", "first_hard_failure", "at_least", 1, "low", 100, "reason",
 				"nothing broke", "steps", step_of(80));
 	char *text = summary_of(run, "");
 
