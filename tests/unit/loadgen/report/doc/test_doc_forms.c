@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of what a document is written as: doc_html.c, doc_markdown.c, doc_text.c. */
+/* Unit tests of what a document is written as: doc_html.c, doc_text.c. */
 #include "tests/unit/helpers/doc_rig.h"
 
 #include <errno.h>
