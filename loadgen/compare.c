@@ -17,7 +17,6 @@
 #include "common/base/utf8.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/offered.h"
-#include "loadgen/analysis/untaken.h"
 #include "loadgen/report/suite_report.h"
 #include "loadgen/ramp/team.h"
 #include "loadgen/results/results.h"
@@ -249,24 +248,6 @@ static json_t *comparison_json(const struct comparison *k, const char *id)
 			 side_by_side_sizes(points), "environment", k->environment);
 }
 
-/* The table, and the report if it is to. False if a file could not be written. */
-static bool show(const json_t *o, struct results *results, const struct loadgen_config *cfg)
-{
-	bool report = cfg->report;
-	char err[512];
-	int ret = report ? suite_report_write(results_dir(results), err, sizeof(err)) : 0;
-
-	if (suite_report_print(o, cfg->details, stdout) == -ENOMEM)
-		log_error("the comparison is not shown: this machine is out of memory");
-	printf("\n");
-	utf8_print_line(stdout, "Results: %s", results_dir(results));
-	if (ret)
-		log_error("no report: %s", err);
-	else if (report)
-		utf8_print_line(stdout, "Report:  %s/report.html", results_dir(results));
-	return !ret;
-}
-
 /* Leaves compare.json, in `out` or shown: of several hosts by the leader. */
 static enum run_exit finish(const struct comparison *k, struct results *results, enum run_exit status,
 			    const struct loadgen_config *base, json_t **out)
@@ -276,7 +257,7 @@ static enum run_exit finish(const struct comparison *k, struct results *results,
 
 	if (ret)
 		log_error("no compare.json: %s", path_error(ret));
-	else if (!out && base->rank == 0 && !show(o, results, base))
+	else if (!out && base->rank == 0 && suite_report_end(o, results_dir(results), true, base->details, base->report))
 		status = EXIT_ENVIRONMENT;
 	if (out)
 		*out = json_incref(o);

@@ -16,11 +16,12 @@ bool suite_report_is_for(const char *dir);
 /* Makes the report into the folder, or into o->output; o->out gets it in o->format. 0, or -errno with a line in `err`. */
 int suite_report_make(const struct report_options *o, char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* Writes what a suite or a comparison came to, by its suite.json or compare.json, for a terminal: in short, or with `details` as
- * its report does. 0, -ENOMEM or -EIO. */
-int suite_report_print(const json_t *o, bool details, FILE *out) __attribute__((warn_unused_result));
-
 /* The report of a suite or comparison that has just ended, into its folder. As suite_report_make. */
 int suite_report_write(const char *dir, char *err, size_t err_size) __attribute__((warn_unused_result));
+
+/* The end of a suite or comparison, `o` being its suite.json or compare.json in the folder `dir`: with `show` prints what it came
+ * to, in short or with `details` as its report does, and with `report` makes that. 0, or what suite_report_make returned. */
+int suite_report_end(const json_t *o, const char *dir, bool show, bool details, bool report)
+	__attribute__((warn_unused_result));
 
 #endif
