@@ -21,8 +21,8 @@
 
 /* Options that say what is run, where, and where it is written: the same for all alternatives. */
 static const char *const same_for_all[] = {
-	"ca", "cert", "clients", "compare", "compare-set", "crl", "environment", "find-capacity", "json", "key", "log-level",
-	"message-size", "name", "output", "quiet", "repeat", "server", "server-name", "steps", "suite", "tls-port", "trace",
+	"ca", "cert", "clients", "compare", "compare-set", "crl", "details", "environment", "find-capacity", "json", "key",
+	"log-level", "message-size", "name", "output", "quiet", "repeat", "server", "server-name", "steps", "suite", "tls-port", "trace",
 };
 
 /* A value of a dimension: what it is called, and the options that it sets. */

@@ -17,7 +17,6 @@
 #include "common/base/utf8.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/offered.h"
-#include "loadgen/analysis/untaken.h"
 #include "loadgen/report/suite_report.h"
 #include "loadgen/ramp/team.h"
 #include "loadgen/results/results.h"
@@ -249,164 +248,6 @@ static json_t *comparison_json(const struct comparison *k, const char *id)
 			 side_by_side_sizes(points), "environment", k->environment);
 }
 
-/* "+12.3 % (+10.1 to +15.0)" */
-static void write_improvement(const json_t *ratio, FILE *out)
-{
-	double value = json_number_at(ratio, "value"), low = json_number_at(ratio, "low");
-	char text[64] = "-";
-
-	if (isfinite(low))
-		snprintf(text, sizeof(text), "%+.1f %% (%+.1f to %+.1f)", 100 * (value - 1), 100 * (low - 1),
-			 100 * (json_number_at(ratio, "high") - 1));
-	else if (isfinite(value))
-		snprintf(text, sizeof(text), "%+.1f %%", 100 * (value - 1));
-	fprintf(out, "  %-28s", text);
-}
-
-static void write_figure(double v, FILE *out)
-{
-	if (isfinite(v))
-		fprintf(out, " %10.*f", v < 1 ? 5 : v < 100 ? 2 : 0, v);
-	else
-		fprintf(out, " %10s", "-");
-}
-
-/* The metrics that the table has; the others are in compare.json. */
-static const struct shown {
-	const char *metric, *title;
-	double unit;
-} shown[] = {
-	{ "throughput_msgs_per_s", "messages/s", 1 },
-	{ "throughput_bytes_per_s", "GB/s", 1e9 },
-	{ "response_p50_ns", "p50 us", 1e3 },
-	{ "response_p95_ns", "p95 us", 1e3 },
-	{ "response_p99_ns", "p99 us", 1e3 },
-	{ "response_p99_9_ns", "p99.9 us", 1e3 },
-	{ "server_cpu_ns_per_message", "server CPU us/op", 1e3 },
-	{ "generator_cpu_ns_per_message", "generator CPU us/op", 1e3 },
-};
-
-static void write_row(const json_t *row, FILE *out)
-{
-	const char *metric = json_text_at(row, "metric");
-
-	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
-		if (strcmp(metric, shown[i].metric) != 0)
-			continue;
-		fprintf(out, "  %-20s", shown[i].title);
-		write_figure(json_number_at(row, "base.value") / shown[i].unit, out);
-		write_figure(json_number_at(row, "run.value") / shown[i].unit, out);
-		write_improvement(json_at(row, "round_ratio"), out);
-		fprintf(out, "  %s\n", json_text_at(row, "verdict"));
-	}
-}
-
-/* An alternative that did not run as it was meant to is no comparison of what its name says. */
-static void write_untaken(const json_t *o, FILE *out)
-{
-	json_t *alternative, *e;
-	char text[256];
-	size_t i, n;
-
-	json_array_foreach(json_object_get(o, "alternatives"), i, alternative) {
-		json_array_foreach(json_object_get(alternative, "not_taken"), n, e) {
-			fprintf(out, "Not as asked, %s: %s\n", json_text_at(alternative, "name"),
-			       untaken_text(e, text, sizeof(text)));
-		}
-	}
-}
-
-static void write_crossovers(const json_t *o, FILE *out)
-{
-	json_t *c;
-	size_t i;
-
-	json_array_foreach(json_object_get(o, "crossovers"), i, c) {
-		fprintf(out, "%.0f clients, %.0f bytes: at about %.0f/s offered, p99 of %s crosses the baseline's; beyond it, it is %s\n",
-		       json_number_at(c, "clients"), json_number_at(c, "message_bytes"), json_number_at(c, "offered_per_s"),
-		       json_text_at(c, "name"), json_is_true(json_object_get(c, "faster_beyond")) ? "lower" : "higher");
-	}
-}
-
-/* "1 clients, p50: tcp is ahead, from 36.4 KiB on rdma" */
-static void write_sizes(const json_t *o, FILE *out)
-{
-	json_t *s, *a;
-	size_t i, n;
-
-	json_array_foreach(json_object_get(o, "sizes"), i, s) {
-		size_t leads = json_array_size(json_object_get(s, "ahead"));
-
-		fprintf(out, "%.0f clients, %s of %s and %s: ", json_number_at(s, "clients"),
-		       strcmp(json_text_at(s, "metric"), "response_p50_ns") == 0 ? "p50" : "bandwidth",
-		       json_string_value(json_array_get(json_object_get(s, "names"), 0)),
-		       json_string_value(json_array_get(json_object_get(s, "names"), 1)));
-		json_array_foreach(json_object_get(s, "ahead"), n, a) {
-			if (n)
-				fprintf(out, ", from about %.0f bytes on ", json_number_at(a, "from_bytes"));
-			fprintf(out, "%s%s", json_text_at(a, "name"), n ? "" : " is ahead");
-		}
-		fprintf(out, "%s%s\n", leads ? "" : "equal", leads > 1 ? "" : " at all sizes");
-	}
-}
-
-static void write_table(const json_t *o, FILE *out)
-{
-	json_t *point, *candidate, *row;
-	size_t n, i, r;
-
-	fprintf(out, "Candidates against the baseline %s: medians of %.0f interleaved rounds, improvements with their range\n",
-	       json_text_at(o, "baseline"), json_number_at(o, "rounds"));
-	if (json_number_at(o, "rounds") < BASELINE_ROUNDS)
-		fprintf(out, "Fewer than %d rounds: no verdict, only a sign that everything runs.\n", BASELINE_ROUNDS);
-	fprintf(out, "  figure                  baseline  candidate  %-28s  verdict\n", "improvement");
-	json_array_foreach(json_object_get(o, "points"), n, point) {
-		json_array_foreach(json_object_get(point, "candidates"), i, candidate) {
-			fprintf(out, "%.0f clients, %.0f bytes", json_number_at(point, "clients"),
-			       json_number_at(point, "message_bytes"));
-			if (isfinite(json_number_at(point, "offered_per_s")))
-				fprintf(out, ", %.0f/s offered", json_number_at(point, "offered_per_s"));
-			fprintf(out, ": %s\n", json_text_at(candidate, "name"));
-			json_array_foreach(json_object_get(candidate, "rows"), r, row) {
-				write_row(row, out);
-			}
-		}
-	}
-	write_untaken(o, out);
-	write_crossovers(o, out);
-	write_sizes(o, out);
-}
-
-/* Names of alternatives and what a server says of itself are in it: shown as utf8_print does. */
-static void print_table(const json_t *o)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *memory = open_memstream(&text, &bytes);
-
-	if (!memory)
-		return;
-	write_table(o, memory);
-	if (fclose(memory) == 0)
-		utf8_print(text, stdout);
-	free(text);
-}
-
-/* The table, and the report if it is to. False if a file could not be written. */
-static bool show(const json_t *o, struct results *results, bool report)
-{
-	char err[512];
-	int ret = report ? suite_report_write(results_dir(results), err, sizeof(err)) : 0;
-
-	print_table(o);
-	utf8_print_line(stdout, "Results: %s", results_dir(results));
-	if (ret)
-		log_error("no report: %s", err);
-	else if (report)
-		utf8_print_line(stdout, "Report:  %s/report.html", results_dir(results));
-	return !ret;
-}
-
 /* Leaves compare.json, in `out` or shown: of several hosts by the leader. */
 static enum run_exit finish(const struct comparison *k, struct results *results, enum run_exit status,
 			    const struct loadgen_config *base, json_t **out)
@@ -416,7 +257,7 @@ static enum run_exit finish(const struct comparison *k, struct results *results,
 
 	if (ret)
 		log_error("no compare.json: %s", path_error(ret));
-	else if (!out && base->rank == 0 && !show(o, results, base->report))
+	else if (!out && base->rank == 0 && suite_report_end(o, results_dir(results), true, base->details, base->report))
 		status = EXIT_ENVIRONMENT;
 	if (out)
 		*out = json_incref(o);

@@ -19,7 +19,6 @@
 #include "loadgen/results/run_json.h"
 #include "loadgen/results/results.h"
 #include "loadgen/results/space.h"
-#include "loadgen/results/summary.h"
 #include "loadgen/judge/verdict.h"
 
 /* So long the other hosts' files are waited for. */
@@ -79,10 +78,10 @@ static int write_json(const struct loadgen_config *cfg, const json_t *run)
 }
 
 /* False if one of its files could not be written. A run that cannot be reported on is no failure of the run. */
-static bool write_report(const char *dir, bool *made)
+static bool write_report(const char *dir, FILE *out, bool *made)
 {
 	char err[512];
-	int ret = report_write(dir, err, sizeof(err));
+	int ret = report_write(dir, out, err, sizeof(err));
 
 	*made = !ret;
 	if (ret)
@@ -123,26 +122,35 @@ static void say_where(struct results *results, bool unreported, bool made, bool 
 		utf8_print_line(stdout, "Report:  %s/report.html", dir);
 }
 
-/* Writes the run's files, and says so if `print`. False if one of them could not be written. */
-static bool write_files(const struct loadgen_config *cfg, struct results *results, json_t *run, bool print)
-{
-	bool made = false, reported = true, ok = !results_json(results, "run.json", run), copied = !write_json(cfg, run);
-
-	if (ok && cfg->report && json_array_size(json_object_get(run, "steps")) > 0)
-		reported = write_report(results_dir(results), &made);
-	if (!reported || !copied)
-		tell_unwritten(results, run);
-	say_where(results, !reported, made, print);
-	return ok && reported && copied;
-}
-
-static void print_summary(const struct outcome *oc, const json_t *run)
+static void print_summary(const json_t *run)
 {
 	char where[256];
 
 	environment_describe(json_at(run, "environment.clients"), where, sizeof(where));
-	summary_print(oc, run, where, stdout);
-	fflush(stdout);
+	if (report_summary(run, where, stdout) == -ENOMEM)
+		log_error("no summary: this machine is out of memory");
+}
+
+/* Writes the run's files, and says so if `print`; with --details it prints the report, else the summary. False if a file could
+ * not be written. */
+static bool write_files(const struct loadgen_config *cfg, struct results *results, json_t *run, bool print)
+{
+	bool made = false, reported = true, ok, copied;
+
+	if (print && !cfg->details)
+		print_summary(run);
+	ok = !results_json(results, "run.json", run);
+	copied = !write_json(cfg, run);
+	if (ok && cfg->report && json_array_size(json_object_get(run, "steps")) > 0)
+		reported = write_report(results_dir(results), print && cfg->details ? stdout : NULL, &made);
+	if (!reported || !copied)
+		tell_unwritten(results, run);
+	if (print && cfg->details && !made)
+		print_summary(run);
+	else if (print && cfg->details)
+		printf("\n");
+	say_where(results, !reported, made, print);
+	return ok && reported && copied;
 }
 
 static enum run_exit finish(struct outcome *oc, struct results *results, int argc, char **argv, bool print, json_t **out)
@@ -168,8 +176,6 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 		log_error("%s", oc->stop_detail);
 		print = false;
 	}
-	if (print)
-		print_summary(oc, run);
 	if (!write_files(oc->cfg, results, run, print))
 		status = EXIT_ENVIRONMENT;
 	if (out)

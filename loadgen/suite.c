@@ -296,25 +296,11 @@ static bool save(struct runner *r)
 
 static enum run_exit finish(struct runner *r)
 {
-	char err[512];
-	int ret;
-
 	if (!save(r))
 		r->worst = EXIT_ENVIRONMENT;
-	/* The leader of several hosts shows it, and makes the report. */
-	if (r->base->rank == 0) {
-		suite_results_print(r->out, stdout);
-		printf("\n");
-		utf8_print_line(stdout, "Results: %s", results_dir(r->results));
-	}
-	if (!r->base->report)
-		return r->worst;
-	ret = suite_report_write(results_dir(r->results), err, sizeof(err));
-	if (ret)
-		log_error("no report: %s", err);
-	else
-		utf8_print_line(stdout, "Report:  %s/report.html", results_dir(r->results));
-	return ret ? EXIT_ENVIRONMENT : r->worst;
+	/* The leader of several hosts shows it. */
+	return suite_report_end(r->out, results_dir(r->results), r->base->rank == 0, r->base->details, r->base->report) ?
+	       EXIT_ENVIRONMENT : r->worst;
 }
 
 static uint64_t bytes_needed(const struct suite *s)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a suite came to, as suite.json has it (docs/suites.md) and as the summary on the terminal. Owning thread: main. */
+/* What a suite came to, as suite.json has it (docs/suites.md). Owning thread: main. */
 #ifndef RAMPART_LOADGEN_SUITE_RESULTS_H
 #define RAMPART_LOADGEN_SUITE_RESULTS_H
-
-#include <stdio.h>
 
 #include <jansson.h>
 
@@ -12,8 +10,5 @@
 void suite_results_of_run(json_t *o, const json_t *run);
 /* The same of a comparison; `comparison` is compare.json. */
 void suite_results_of_comparison(json_t *o, json_t *comparison);
-
-/* A line for each step, and for each candidate of a comparison. */
-void suite_results_print(const json_t *suite, FILE *out);
 
 #endif

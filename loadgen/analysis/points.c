@@ -177,11 +177,6 @@ struct estimate point_range(const struct point *p, const char *path)
 	return point_range_of(p, figure_at, path);
 }
 
-double point_cores(const json_t *step, const void *side)
-{
-	return read_cores(step, side);
-}
-
 /* The interval of what one run's intervals had. */
 static void widen_by_intervals(struct estimate *e, const json_t *step)
 {

@@ -52,8 +52,6 @@ struct estimate point_range(const struct point *p, const char *path);
 /* The same of what `figure` makes of each step. */
 typedef double point_figure_fn(const json_t *step, const void *arg);
 struct estimate point_range_of(const struct point *p, point_figure_fn *figure, const void *arg);
-/* A figure for it: CPUs in use; `side` as in read_cores. */
-double point_cores(const json_t *step, const void *side);
 
 /* Throughput in messages a second: of several runs median and range, of one its figure with the 95 % interval of what
  * its intervals had. */

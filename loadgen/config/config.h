@@ -119,7 +119,7 @@ struct loadgen_config {
 	uint64_t spin_ns;
 	int log_level;
 	int report;			/* 1: made at the end */
-	bool quiet, verify;
+	bool quiet, verify, details;
 	bool allow_redirect;		/* this host follows a GRANT that names another host */
 	bool plan;			/* nothing is run: `performance_test plan` */
 	bool message_auth;		/* messages carry tags */

@@ -135,6 +135,9 @@ static const struct opt options[] = {
 	  "gets as many as it has room for (its `--max-clients` and `--max-per-address`, less those that are there "
 	  "when the run begins), then the next one; the last server gets all that are left, and refuses them. random: "
 	  "each client has a server of its own, by `--seed`, the same one in every step." },
+	{ .name = "details", .group = "output", .type = OPT_FLAG, .offset = AT(details), .per_host = true,
+	  .per_suite = true, .common = true, .help = "Print the whole report at the end, not its summary.",
+	  .more = "It is what `performance_test report` prints. With `--report off` there is only the summary." },
 	{ .name = "device", .group = "where", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
 	  .per_host = true, .excludes = "environment=vm", .def_words = "the one that reaches the server",
 	  .help = "RDMA device, here and of a server of our own.",

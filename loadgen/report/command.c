@@ -24,7 +24,7 @@ struct arguments {
 	struct opt_list plan;
 };
 
-static const char *const format_names[] = { "markdown", "html", NULL };
+static const char *const format_names[] = { "text", "markdown", "html", NULL };
 
 #define AT(field) offsetof(struct arguments, field)
 
@@ -38,7 +38,7 @@ static const struct opt options[] = {
 	  "more than the noise of both runs. LABEL (letters, digits, `.`, `_`, `-`; at most 32) is the run's name in "
 	  "the report; without it base, base2 and so on." },
 	{ .name = "format", .type = OPT_CHOICE, .offset = AT(format), .choices = format_names, .metavar = "FORMAT",
-	  .def = "markdown", .help = "Format of what is printed; the files are written in any case." },
+	  .def = "text", .help = "Format of what is printed; the files are written in any case." },
 	{ .name = "growth", .type = OPT_UINT, .offset = AT(growth), .min = 0, .max = 10000, .metavar = "PERCENT",
 	  .def = "0", .help = "Planning: expected growth, added to the numbers of clients that are planned for." },
 	{ .name = "headroom", .type = OPT_UINT, .offset = AT(headroom), .min = 0, .max = 90, .metavar = "PERCENT",

@@ -136,10 +136,10 @@ static bool compare_baselines(struct page *p)
 static int make_document(struct page *p)
 {
 	static void (*const sections[])(struct page *) = {
-		section_verdict, section_throughput, section_latency, section_offered, section_stages, section_distribution,
-		section_time,	 section_failures,   section_hosts,	section_resources, section_servers,   section_machines,
-		section_network, section_limits,     section_checks,	section_plan,	   section_baselines, section_effective,
-		section_origin,
+		section_verdict, section_steps, section_throughput, section_latency, section_offered, section_stages,
+		section_distribution, section_time, section_failures, section_hosts, section_resources, section_servers,
+		section_machines, section_network, section_limits, section_checks, section_plan, section_baselines,
+		section_effective, section_origin,
 	};
 	int ret = doc_new(page_text(p, "Capacity report: %s", p->source->id),
 			  page_text(p,
@@ -198,6 +198,15 @@ static int open_page(struct page *p, const struct report_options *o, char *err, 
 	return points_new(p->run, &p->points);
 }
 
+int report_print(const struct doc *d, enum report_format format, FILE *out)
+{
+	static int (*const forms[])(const struct doc *, FILE *) = {
+		[REPORT_TEXT] = doc_write_text, [REPORT_MARKDOWN] = doc_write_markdown, [REPORT_HTML] = doc_write_html,
+	};
+
+	return forms[format](d, out);
+}
+
 enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 {
 	enum report_result result = REPORT_FAILED;
@@ -224,7 +233,7 @@ enum report_result report_make(const struct report_options *o, FILE *warnings, c
 	}
 	if (doc_write_files(p.doc, o->output ? o->output : o->dir, err, err_size)) {
 		result = REPORT_UNWRITTEN;
-	} else if (o->out && (o->format == REPORT_HTML ? doc_write_html : doc_write_markdown)(p.doc, o->out)) {
+	} else if (o->out && report_print(p.doc, o->format, o->out)) {
 		snprintf(err, err_size, "cannot write the report to stdout: %s", strerror(errno));
 		result = REPORT_FAILED;
 	}
@@ -233,10 +242,25 @@ out:
 	return result;
 }
 
-int report_write(const char *dir, char *err, size_t err_size)
+int report_write(const char *dir, FILE *out, char *err, size_t err_size)
 {
-	const struct report_options o = { .dir = dir, .headroom = REPORT_HEADROOM, .min_effect = BASELINE_MIN_EFFECT };
+	const struct report_options o = { .dir = dir, .headroom = REPORT_HEADROOM, .min_effect = BASELINE_MIN_EFFECT, .out = out };
 	enum report_result result = report_make(&o, stderr, err, err_size);
 
 	return result == REPORT_UNWRITTEN ? -EIO : result == REPORT_FAILED ? -EINVAL : 0;
+}
+
+int report_summary(const json_t *run, const char *where, FILE *out)
+{
+	struct page p = { .run = run, .knee = json_incref(json_at(run, "analysis.capacity.knee")) };
+	int ret = points_new(run, &p.points);
+
+	if (!ret)
+		ret = doc_new(NULL, NULL, &p.doc);
+	if (!ret) {
+		summary_add(&p, where);
+		ret = page_failed(&p) ? -ENOMEM : report_print(p.doc, REPORT_TEXT, out);
+	}
+	close_page(&p);
+	return ret;
 }

@@ -7,10 +7,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
 #define REPORT_BASELINES_MAX 4
 #define REPORT_HEADROOM 0.3
 
-enum report_format { REPORT_MARKDOWN, REPORT_HTML };
+enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_HTML };
+/* Writes a document in a format. 0, -EIO or -ENOMEM. */
+struct doc;
+int report_print(const struct doc *d, enum report_format format, FILE *out) __attribute__((warn_unused_result));
 
 struct report_baseline {
 	const char *label;		/* NULL: base, or base2 and so on */
@@ -43,8 +48,11 @@ enum report_result {
 enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* The report of a run that has just ended, into its folder, with the usual headroom. 0, or with a line in `err`: -EIO
- * if one of its files could not be written, -EINVAL if the run cannot be reported on. */
-int report_write(const char *dir, char *err, size_t err_size) __attribute__((warn_unused_result));
+/* The report of a run that has just ended, into its folder, with the usual headroom; `out` gets its text, unless that is NULL.
+ * 0, or with a line in `err`: -EIO if one of its files could not be written, -EINVAL if the run cannot be reported on. */
+int report_write(const char *dir, FILE *out, char *err, size_t err_size) __attribute__((warn_unused_result));
+
+/* Writes the summary of `run`, as its run.json has it, for a terminal; `where` describes the environment. 0, -ENOMEM or -EIO. */
+int report_summary(const json_t *run, const char *where, FILE *out) __attribute__((warn_unused_result));
 
 #endif

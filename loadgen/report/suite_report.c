@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "common/base/json_at.h"
+#include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/utf8.h"
 #include "loadgen/report/suites/comparison.h"
 #include "loadgen/report/suites/suite.h"
 
@@ -116,11 +118,28 @@ int suite_report_make(const struct report_options *o, char *err, size_t err_size
 	}
 	if (!ret)
 		ret = doc_write_files(p.doc, o->output ? o->output : o->dir, err, err_size);
-	if (!ret && o->out && (o->format == REPORT_HTML ? doc_write_html : doc_write_markdown)(p.doc, o->out)) {
+	if (!ret && o->out && report_print(p.doc, o->format, o->out)) {
 		ret = -EIO;
 		snprintf(err, err_size, "cannot write the report to stdout");
 	}
 	json_decref(read);
+	doc_free(p.doc);
+	page_free(&p);
+	return ret;
+}
+
+/* In short, or with `details` as the report does. */
+static int print_document(const json_t *o, bool details)
+{
+	struct page p = { .n_baselines = 0 };
+	bool is_suite = json_object_get(o, "entries");
+	int ret = details ? (is_suite ? make_document : make_comparison)(&p, o) : doc_new(NULL, NULL, &p.doc);
+
+	if (!ret && !details)
+		(is_suite ? section_suite_summary : comparison_brief)(&p, o);
+	if (!ret)
+		ret = page_failed(&p) ? -ENOMEM : report_print(p.doc, REPORT_TEXT, stdout);
+	printf("\n");
 	doc_free(p.doc);
 	page_free(&p);
 	return ret;
@@ -131,4 +150,21 @@ int suite_report_write(const char *dir, char *err, size_t err_size)
 	const struct report_options o = { .dir = dir };
 
 	return suite_report_make(&o, err, err_size);
+}
+
+int suite_report_end(const json_t *o, const char *dir, bool show, bool details, bool report)
+{
+	char err[512];
+	int ret;
+
+	if (show && print_document(o, details) == -ENOMEM)
+		log_error("the results are not shown: this machine is out of memory");
+	if (show)
+		utf8_print_line(stdout, "Results: %s", dir);
+	ret = report ? suite_report_write(dir, err, sizeof(err)) : 0;
+	if (ret)
+		log_error("no report: %s", err);
+	else if (report)
+		utf8_print_line(stdout, "Report:  %s/report.html", dir);
+	return ret;
 }

@@ -25,7 +25,6 @@ void outcome_init(struct outcome *o, const struct loadgen_config *cfg)
 	o->steps = json_array();
 	o->verdict = json_array();
 	o->not_taken = json_array();
-	o->rows = json_array();
 	if (cfg->find_rate)
 		capacity_init(&o->capacity, true, (uint32_t)cfg->rates.v[0], (uint32_t)cfg->rates.v[1]);
 	else
@@ -43,7 +42,6 @@ void outcome_clear(struct outcome *o)
 	json_decref(o->steps);
 	json_decref(o->verdict);
 	json_decref(o->not_taken);
-	json_decref(o->rows);
 	series_free(o->series);
 	load_hosts_free(o->hosts);
 	json_decref(o->floor_before);
@@ -64,34 +62,6 @@ void outcome_stop(struct outcome *o, enum stop_reason reason, const char *detail
 bool outcome_is_aborted(const struct outcome *o)
 {
 	return o->stopping && o->stop_reason == STOP_ABORTED;
-}
-
-static double ms(const struct hist *h, double p)
-{
-	return (double)hist_percentile(h, p) / 1e6;
-}
-
-static json_t *row_of(const struct step *s)
-{
-	bool has = hist_count(s->response) > 0;
-
-	return json_pack("{s:i, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
-		"clients", s->target, "bytes", (json_int_t)s->bytes, "repetition", s->repetition, "held", s->connected_held, "failed",
-		s->failed + s->dropped,
-		"connect_p50_ms", json_number(hist_count(s->total) ? ms(s->total, 50) : NAN),
-		"connect_p99_ms", json_number(hist_supports(s->total, 99) ? ms(s->total, 99) : NAN),
-		"messages_per_s", json_number(has ? s->messages_per_s : NAN),
-		"mb_per_s", json_number(has ? s->bytes_per_s / 1e6 : NAN),
-		"gbit_per_s", json_number(has ? s->bytes_per_s * 8 / 1e9 : NAN),
-		"min_us", json_number(has ? (double)hist_min(s->response) / 1e3 : NAN),
-		"mean_us", json_number(has ? hist_mean(s->response) / 1e3 : NAN),
-		"p50_us", json_number(has ? ms(s->response, 50) * 1e3 : NAN),
-		"p95_us", json_number(hist_supports(s->response, 95) ? ms(s->response, 95) * 1e3 : NAN),
-		"p99_us", json_number(hist_supports(s->response, 99) ? ms(s->response, 99) * 1e3 : NAN),
-		"p99_9_us", json_number(hist_supports(s->response, 99.9) ? ms(s->response, 99.9) * 1e3 : NAN),
-		"server_cpus", json_number(step_server_cpus(s)), "generator_cpus", json_number(step_generator_cpus(s)),
-		"server_rss_mib", json_number(json_number_at(s->end.server, "resources.rss_bytes") / 1048576),
-		"steady", s->steady, "generator_saturated", s->generator_saturated);
 }
 
 /* The most clients that an earlier step of fewer than `target` held wholly; 0: none. */
@@ -166,6 +136,5 @@ void outcome_add_step(struct outcome *o, const struct step *s, json_t *element)
 {
 	warn_of_untaken(o, element);
 	json_array_append_new(o->steps, element);
-	json_array_append_new(o->rows, row_of(s));
 	add_verdict(o, s);
 }

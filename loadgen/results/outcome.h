@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a run came to so far: its steps, verdict, capacities, and why it ends. run.json and the summary are made of it.
+/* What a run came to so far: its steps, verdict, capacities, and why it ends. run.json is made of it.
  * Owning thread: main.
  */
 #ifndef RAMPART_LOADGEN_OUTCOME_H
@@ -28,7 +28,6 @@ struct outcome {
 	struct load_hosts *hosts;		/* of a run on several; NULL: this is the only one. Freed with the rest */
 	struct series *series;		/* what both machines used; NULL until the run begins */
 	json_t *floor_before, *floor_after;	/* of run.json; NULL until they were measured */
-	json_t *rows;			/* of the summary's table: one object a step */
 	struct capacity capacity;	/* what the steps say of it */
 	bool search_done;		/* a search for capacity came to its end */
 	bool stopping;			/* no further step begins */
@@ -47,7 +46,7 @@ void outcome_stop(struct outcome *o, enum stop_reason reason, const char *detail
 /* True after a signal. */
 bool outcome_is_aborted(const struct outcome *o);
 
-/* Keeps a step: its element of run.json (taken over), its row of the table, and its criteria in the verdict.
+/* Keeps a step: its element of run.json (taken over), and its criteria in the verdict.
  * Warns of settings that did not take effect in it, each once in a run. */
 void outcome_add_step(struct outcome *o, const struct step *s, json_t *element);
 

@@ -2,6 +2,8 @@
 /* See run_json.h and docs/results.md. */
 #include "loadgen/results/run_json.h"
 
+#include <math.h>
+
 #include "common/base/build_info.h"
 #include "common/base/json_at.h"
 #include "common/host/res.h"
@@ -100,36 +102,39 @@ static json_t *config_json(const struct loadgen_config *c)
 		"tcp", tcp_options_json(&c->sock.tcp));
 }
 
-/* Values of a column in the rows of one number of clients and size. Returns how many. */
-static size_t column(const json_t *rows, json_int_t clients, json_int_t bytes, const char *name, double *out,
-		     size_t max)
+/* Values of a figure in the steps of one number of clients and size. Returns how many. */
+static size_t figures_of(const json_t *steps, double clients, double bytes, const char *path, double unit, double *out, size_t max)
 {
-	json_t *row;
+	const json_t *step;
 	size_t i, n = 0;
 
-	json_array_foreach((json_t *)rows, i, row) {
-		json_t *v = json_object_get(row, name);
+	json_array_foreach(steps, i, step) {
+		double v = json_number_at(step, path);
 
-		if (json_integer_value(json_object_get(row, "clients")) == clients &&
-		    json_integer_value(json_object_get(row, "bytes")) == bytes && json_is_number(v) && n < max)
-			out[n++] = json_number_value(v);
+		if (json_number_at(step, "target_clients") == clients && json_number_at(step, "message_bytes") == bytes &&
+		    isfinite(v) && n < max)
+			out[n++] = v / unit;
 	}
 	return n;
 }
 
 static json_t *repetitions_of(const struct outcome *oc, json_int_t clients, json_int_t bytes)
 {
-	static const char *const names[] = { "connect_p50_ms", "messages_per_s", "mb_per_s", "p50_us", "p99_us" };
+	static const struct { const char *name, *path; double unit; } figures[] = {
+		{ "connect_p50_ms", "connect_ns.total.p50", 1e6 }, { "messages_per_s", "throughput_msgs_per_s", 1 },
+		{ "mb_per_s", "throughput_bytes_per_s", 1e6 }, { "p50_us", "response_ns.p50", 1e3 },
+		{ "p99_us", "response_ns.p99", 1e3 },
+	};
 	json_t *o = json_pack("{s:I, s:I}", "clients", clients, "bytes", bytes);
 	double v[128];
 
-	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-		size_t n = column(oc->rows, clients, bytes, names[k], v, 128);
+	for (size_t k = 0; k < sizeof(figures) / sizeof(figures[0]); k++) {
+		size_t n = figures_of(oc->steps, (double)clients, (double)bytes, figures[k].path, figures[k].unit, v, 128);
 		double median = stats_median(v, n); /* sorts */
 
 		if (n)
-			json_object_set_new(o, names[k], json_pack("{s:f, s:f, s:f, s:I}", "median", median, "min", v[0],
-								   "max", v[n - 1], "runs", (json_int_t)n));
+			json_object_set_new(o, figures[k].name, json_pack("{s:f, s:f, s:f, s:I}", "median", median, "min", v[0],
+									  "max", v[n - 1], "runs", (json_int_t)n));
 	}
 	return o;
 }

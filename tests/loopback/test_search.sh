@@ -25,11 +25,23 @@ ends "--slo: a ramp that misses it ends with 1" missed 240 1 'FAIL +2 clients: S
 search undecided own --steps 2 --duration 0.5 --slo 'lag_p99<10s'
 ends "--slo: without a sample it is inconclusive" undecided 240 4 'unknown'
 
+# ---- the summary, and the whole report
+
+start_server full --threads 2 --max-clients 14
+report=on run_to_end brief full --steps 2,4 --warmup 0.1 --duration 0.5
+matches "a run ends with one table, the verdict, and where its files are" "$(<"${logs[brief]}")" \
+    $'clients +held +failed .*\n +2 +2 +0 .*\n +4 +4 +0 .*\nVerdict .*\nStopped: max_reached\nResults: .*\nReport: '
+is "and says no more than 30 lines" "$(($(wc -l <"${logs[brief]}") <= 30))" 1
+report=on run_to_end whole full --steps 2,4 --warmup 0.1 --duration 0.5 --details
+is "--details: what report DIR prints" "$(sed '/^Results: /,$d' "${logs[whole]}")" \
+    "$("${bin}performance_test" report "$results"/*-whole)"
+stop_server full
+
 # ---- where a server refuses
 
 start_server full --threads 2 --max-clients 14
 search refused full --find-capacity --clients 40 --duration 0.3 --slo 'errors<1%'
-ends "a search finds where the server is full" refused 240 0 'first hard failure +15 .*refused:full.*confirmed'
+ends "a search finds where the server is full" refused 240 0 'first hard failure +15 +14 +15 +[0-9]+ of [0-9]+ +yes .*refused:full'
 run_says "it names both boundaries" refused analysis.capacity.slo_capacity.clients=14 \
     analysis.capacity.slo_capacity.high=15 analysis.capacity.first_hard_failure.clients=15 \
     analysis.capacity.first_hard_failure.low=14
@@ -53,7 +65,7 @@ wait_until 240 in_phase connecting || not_ok "the search connects" "$(cat "${log
 pgrep -P "${pid[survivor]}" -x rdma_server >"$tmp/child"
 wait_until 240 in_phase measuring || not_ok "the search measures" "$(cat "${logs[survivor]}")"
 kill -KILL "$(<"$tmp/child")"
-ends "a search whose server is killed goes on with another" survivor 180 0 'SLO capacity +at least 10'
+ends "a search whose server is killed goes on with another" survivor 180 0 'objective met .SLO. +at least 10'
 run_says "the probe that lost it is told as what broke" survivor steps.0.connected_held=0
 is "by name and side" \
     "$(run_value survivor steps.0.hard_failure.resource) $(run_value survivor steps.0.hard_failure.side)" 'server server'

@@ -73,6 +73,6 @@ sed 's/"64k"/"2G"/' "$tmp/two.json" >"$tmp/wrong.json"
 gives "a suite with a mistake: the entry is named" 2 \
     '^performance_test: --suite: entry two-echo: --message-size: 2147483648 is not allowed' \
     "${bin}performance_test" "${over[@]}" --environment native --suite "$tmp/wrong.json"
-gives "report: makes that of a suite again" 0 '# Suite report: ' "${bin}performance_test" report "${suite[0]}"
+gives "report: makes that of a suite again" 0 'Suite report: ' "${bin}performance_test" report "${suite[0]}"
 
 finish

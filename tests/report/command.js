@@ -102,15 +102,16 @@ function* oddRows(markdown) {
 }
 
 async function formats(folder) {
-	const [html, markdown, plain] = [await report(folder, "--format", "html"),
-		await report(folder, "--format", "markdown"), await report(folder)];
+	const [html, markdown, text, plain] = [await report(folder, "--format", "html"),
+		await report(folder, "--format", "markdown"), await report(folder, "--format", "text"), await report(folder)];
 	const same = (result, file) => [...unlikeStatus(result, 0), ...notWritten(folder),
 		...(existsSync(join(folder, file)) && result.out === readFileSync(join(folder, file), "utf8") ? [] :
 			[`stdout is not ${file}`])];
 
 	check("--format html: the page is printed", same(html, "report.html"));
 	check("--format markdown: report.md is printed", same(markdown, "report.md"));
-	check("--format markdown is the default", markdown.out === plain.out ? [] : ["they differ"]);
+	check("--format text is the default", text.out === plain.out ? [] : ["they differ"]);
+	check("text: no markup, and no line that ends with a space", /<details>|^\| |[*][*]| $/m.test(text.out) ? [text.out] : []);
 	check("markdown: the rows of a table have as many cells", [...oddRows(markdown.out)]);
 }
 

@@ -32,7 +32,7 @@ ends "a disk that fills up: exit status 3 and the reason" full 60 3 \
     'cannot write [^ ]*: No space left on device; the run.s files are incomplete'
 text=$(<"${logs[full]}")
 matches "a disk that fills up: the table has both steps" "$text" \
-    $'clients     bytes .*\n      2        64 .*\n      4        64 .*Verdict'
+    $'clients  held .*\n      2     2 .*\n      4     4 .*Verdict'
 matches "a disk that fills up: the last line does not claim results" "$(tail -n 1 "${logs[full]}")" \
     '^Results: incomplete, [^ ]*: No space left on device$'
 is "a disk that fills up: no file is empty or half" "$(find "$disk" -type f '(' -size 0 -o -name '*.tmp' ')')" ""

@@ -44,8 +44,8 @@ holds "5 clients connect alone before the first step, and 5 after the last" ramp
     '.floor.before.connect_ns.total.p50 < three.connect_ns.total.p50' \
     '[.floor[].connect_ns, .steps[].connect_ns | .psn_generate.p50 > 0 and .psn_generate.p50 < .psn_exchange.p50] | all' \
     '[.steps[].server_stages_ns.psn_generate.count >= 10] | all'
-matches "both are on the screen, with the longest stage" "$(<"${logs[ramp]}")" \
-    'one at a time +[0-9.]+ +- +1.0  [a-z_]+ [0-9.]+ .[0-9]+ %.*10 clients +[0-9.]+ .*200 clients .*alone afterwards'
+matches "both are in the report, with the longest stage" "$("${bin}performance_test" report "$results"/*-ramp)" \
+    'before the first step +5 +5 .* [a-z_]+ +[0-9.]+ +[0-9]+ .* 1[.]0.*among 10 clients +10 .*among 200 clients +200 .*after the last step +5 '
 counted "the server saw as many, and read back their PSNs" main events.established=320 \
     events.psn_verified=320 events.closed.peer_left=320 events.closed.failed=0 events.receive_shortfalls=0
 all_back "after the ramp everything is back" main

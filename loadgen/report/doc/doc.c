@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds a report as a list of blocks. See doc.h; doc_html.c, doc_markdown.c and doc_files.c write it. */
+/* Builds a report as a list of blocks. See doc.h; doc_html.c, doc_text.c and doc_files.c write it. */
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A report as a list of blocks, which is made once and written as a page, as Markdown and as files. Building does no I/O;
+/* A report as a list of blocks, which is made once and written as a page, as Markdown, as text and as files. Building does no I/O;
  * owning thread: main. A block is added behind the last one. When memory runs out, doc_failed says so at the end, so
  * that no caller checks each call. Texts are plain UTF-8 in which nothing is special: each form escapes what it must. */
 #ifndef RAMPART_LOADGEN_REPORT_DOC_H
@@ -63,8 +63,10 @@ void doc_chart(struct doc *d, const char *id, const char *title, const char *svg
 
 /* An HTML page in one file: its style is in it, it has no script and loads nothing. 0 or -EIO. */
 int doc_write_html(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
-/* GitHub's Markdown, for a pull request or a terminal. A chart is its words and its table. 0, -EIO or -ENOMEM. */
+/* GitHub's Markdown, for a pull request. A chart is its words and its table. 0 or -EIO. */
 int doc_write_markdown(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
+/* Plain text for a terminal, with aligned tables of 40 rows at most. A chart is its table. 0, -EIO or -ENOMEM. */
+int doc_write_text(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
 /* Writes <dir>/report.html and report.md, each table as <dir>/tables/<name>.csv (RFC 4180, UTF-8, units in the titles), and
  * each chart that has an SVG as <dir>/charts/<id>.svg, which needs no page. Makes the folders. What is made in them
  * follows no symbolic link (common/base/paths.h). Stops at the first file that cannot be written: -errno, and a line in

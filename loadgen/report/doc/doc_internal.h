@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a document holds, for the files that write it (doc_html.c, doc_markdown.c, doc_files.c). Every text in it is
+/* What a document holds, for the files that write it (doc_html.c, doc_text.c, doc_files.c). Every text in it is
  * valid UTF-8 without control characters. */
 #ifndef RAMPART_LOADGEN_REPORT_DOC_INTERNAL_H
 #define RAMPART_LOADGEN_REPORT_DOC_INTERNAL_H
 
 #include "loadgen/report/doc/doc.h"
 
-#include <stdarg.h>
 #include <stddef.h>
 
 /* A block is a JSON object: its "kind" and "tone", its "id" if it has one, and what is named here; texts, unless said
@@ -35,10 +34,6 @@ enum doc_tone doc_tone(const json_t *block_or_row);
 /* The text of a key, "" if there is none; is there one? */
 const char *doc_str(const json_t *block, const char *key);
 bool doc_has(const json_t *block, const char *key);
-
-/* Writes `form`, as printf does, but each text is written by `escape`: %s is the only conversion. */
-typedef void doc_escape_fn(FILE *out, const char *text);
-void doc_put(FILE *out, doc_escape_fn *escape, const char *form, va_list ap) __attribute__((format(printf, 3, 0)));
 
 size_t doc_n_columns(const json_t *table);
 const json_t *doc_column_at(const json_t *table, size_t column);

@@ -39,15 +39,6 @@ const char *doc_str(const json_t *block, const char *key)
 	return text ? text : "";
 }
 
-void doc_put(FILE *out, doc_escape_fn *escape, const char *form, va_list ap)
-{
-	for (const char *end; (end = strstr(form, "%s")); form = end + 2) {
-		fwrite(form, 1, (size_t)(end - form), out);
-		escape(out, va_arg(ap, const char *));
-	}
-	fputs(form, out);
-}
-
 size_t doc_n_columns(const json_t *table)
 {
 	return json_array_size(json_object_get(table, "columns"));

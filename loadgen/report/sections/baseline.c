@@ -9,10 +9,12 @@
 
 #define MISSING_SHOWN 10
 
-static const char *metric_words(const json_t *row)
+const char *baseline_metric_words(const json_t *row)
 {
 	static const struct page_words names[] = {
 		{ "throughput_msgs_per_s", "messages a second" },
+		{ "throughput_bytes_per_s", "bandwidth" },
+		{ "generator_cpu_ns_per_message", "generator CPU per message" },
 		{ "response_p50_ns", "round trip p50" },
 		{ "response_p95_ns", "round trip p95" },
 		{ "response_p99_ns", "round trip p99" },
@@ -27,26 +29,22 @@ static const char *metric_words(const json_t *row)
 	return page_words(names, sizeof(names) / sizeof(names[0]), json_text_at(row, "metric"), "unknown");
 }
 
-static const char *figure(struct page *p, const json_t *estimate, const char *unit)
+static const char *in_unit(struct page *p, double v, const char *unit)
+{
+	if (unit && strcmp(unit, "bytes_per_s") == 0)
+		return isfinite(v) ? page_text(p, "%.5g GB/s", v / 1e9) : "unknown";
+	/* The figure's name contains the unit. */
+	return page_in_unit(p, v, unit && strcmp(unit, "per_s") == 0 ? NULL : unit);
+}
+
+const char *baseline_figure(struct page *p, const json_t *estimate, const char *unit)
 {
 	double low = json_number_at(estimate, "low"), high = json_number_at(estimate, "high");
-	const char *value;
-
-	/* The figure's name contains the unit. */
-	if (unit && strcmp(unit, "per_s") == 0)
-		unit = NULL;
-	value = page_in_unit(p, json_number_at(estimate, "value"), unit);
+	const char *value = in_unit(p, json_number_at(estimate, "value"), unit);
 
 	if (!isfinite(low) || !isfinite(high))
 		return value;
-	return page_text(p, "%s (%s to %s)", value, page_in_unit(p, low, unit), page_in_unit(p, high, unit));
-}
-
-static enum doc_tone tone_of(const char *verdict)
-{
-	if (strcmp(verdict, "regression") == 0)
-		return DOC_BAD;
-	return strcmp(verdict, "improvement") == 0 ? DOC_GOOD : DOC_PLAIN;
+	return page_text(p, "%s (%s to %s)", value, in_unit(p, low, unit), in_unit(p, high, unit));
 }
 
 static const char *verdict_of(const json_t *row)
@@ -54,13 +52,20 @@ static const char *verdict_of(const json_t *row)
 	return page_text_at(row, "verdict", "unknown");
 }
 
+enum doc_tone baseline_tone(const json_t *row)
+{
+	if (strcmp(verdict_of(row), "regression") == 0)
+		return DOC_BAD;
+	return strcmp(verdict_of(row), "improvement") == 0 ? DOC_GOOD : DOC_PLAIN;
+}
+
 static void add_row(struct page *p, struct doc_table *t, const json_t *row)
 {
 	const char *unit = json_text_at(row, "unit"), *verdict = verdict_of(row);
 
-	page_row(p, t, tone_of(verdict), json_number_at(row, "clients"), json_number_at(row, "message_bytes"));
-	page_cells(t, "sss1s", metric_words(row), figure(p, json_at(row, "base"), unit),
-		   figure(p, json_at(row, "run"), unit), 100 * json_number_at(row, "change_ratio"),
+	page_row(p, t, baseline_tone(row), json_number_at(row, "clients"), json_number_at(row, "message_bytes"));
+	page_cells(t, "sss1s", baseline_metric_words(row), baseline_figure(p, json_at(row, "base"), unit),
+		   baseline_figure(p, json_at(row, "run"), unit), 100 * json_number_at(row, "change_ratio"),
 		   strcmp(verdict, "unknown") == 0 ? "no interval: not known" : verdict);
 }
 

@@ -21,52 +21,41 @@ static double stage_ms(const struct point *at, const char *stage, const char *pe
 	return point_range(at, path).value / 1e6;
 }
 
-/* True if there is anything to show. */
-static bool add_stage_series(struct page *p, struct chart *c, const struct bars *bars, const char *percentile)
-{
-	bool any = false;
-
-	for (int s = 0; s < STAGE_TIMED; s++) {
-		double *ms = page_numbers(p, bars->n);
-
-		for (size_t i = 0; ms && i < bars->n; i++)
-			ms[i] = stage_ms(bars->v[i], stage_names[s], percentile);
-		any |= bars_add(p, bars, c, stage_names[s], ms);
-	}
-	return any;
-}
-
-static void table_stages(struct page *p, const struct bars *bars, const char *name, const char *percentile,
-			 const char *caption)
-{
-	struct doc_table *t = page_table(p, name, caption, PAGE_POINT);
-
-	for (int s = 0; s < STAGE_TIMED; s++)
-		if (stage_applies((enum stage)s, found_transport(p)))
-			doc_column(t, stage_names[s], "ms", true);
-	doc_column(t, "total", "ms", true);
-	doc_column(t, "psn_generate", "ms", true);
-	for (size_t i = 0; i < bars->n; i++) {
-		page_row(p, t, DOC_PLAIN, bars->v[i]->clients, bars->v[i]->bytes);
-		for (int s = 0; s < STAGE_TIMED; s++)
-			if (stage_applies((enum stage)s, found_transport(p)))
-				doc_number(t, stage_ms(bars->v[i], stage_names[s], percentile), 3);
-		doc_number(t, stage_ms(bars->v[i], "total", percentile), 3);
-		doc_number(t, stage_ms(bars->v[i], "psn_generate", percentile), 3);
-	}
-}
+#define ALL_STAGES(percentile) \
+	PAGE_STAGES("connect_ns.", percentile), { "total#ms", "connect_ns.total" percentile, 1e-6, 3 }, \
+	{ "psn_generate#ms", "connect_ns.psn_generate" percentile, 1e-6, 3 }, { 0 }
 
 /* --- one at a time --- */
 
-static void add_alone(struct doc_table *t, const char *when, const json_t *floor)
+static const struct page_column times[] = {
+	{ "tried#clients", "tried", 1, 0 }, { "connected#clients", "connected", 1, 0 },
+	{ "least#ms", "connect_ns.total.min", 1e-6, 3 }, { "median#ms", "connect_ns.total.p50", 1e-6, 3 },
+	{ "p99#ms", "connect_ns.total.p99", 1e-6, 3 }, { "most#ms", "connect_ns.total.max", 1e-6, 3 },
+	{ "longest stage", "longest.p50.stage", 0, 0 }, { "its median#ms", "longest.p50.ns", 1e-6, 3 },
+	{ "its share#%", "longest.p50.ratio", 100, 0 }, { "longest stage of the p99", "longest.p99.stage", 0, 0 },
+	{ "its p99#ms", "longest.p99.ns", 1e-6, 3 }, { 0 }
+};
+
+static void add_times(struct page *p, struct doc_table *t, const char *when, const json_t *o, double alone_ns)
 {
-	page_add(t, DOC_PLAIN, "s00333s3", when, json_number_at(floor, "tried"), json_number_at(floor, "connected"),
-		 json_number_at(floor, "connect_ns.total.min") / 1e6, json_number_at(floor, "connect_ns.total.p50") / 1e6,
-		 json_number_at(floor, "connect_ns.total.max") / 1e6, json_text_at(floor, "longest.p50.stage"),
-		 json_number_at(floor, "longest.p50.ns") / 1e6);
+	page_add(t, DOC_PLAIN, "s", when);
+	page_cells_of(p, t, times, o);
+	page_cells(t, "1", json_number_at(o, "connect_ns.total.p50") / alone_ns);
 }
 
-/* What a connection takes that waits for no other, beside what it takes among `at`. */
+/* The last run of a number of clients. */
+static void add_times_among(struct page *p, struct doc_table *t, const struct point *at, double alone_ns)
+{
+	const json_t *step = at->steps[at->n - 1];
+	json_t *o = json_pack("{s:O?, s:O?, s:O?, s:O?}", "tried", json_at(step, "attempted"), "connected",
+			      json_at(step, "connected_peak"), "connect_ns", json_at(step, "connect_ns"), "longest",
+			      json_at(step, "connect_longest"));
+
+	add_times(p, t, page_text(p, "among %s%s", page_clients(p, at->clients), page_with_size(p, at->bytes)), o, alone_ns);
+	json_decref(o);
+}
+
+/* What a connection takes that waits for no other, beside what it takes among others. */
 static void show_alone(struct page *p, const struct point *at)
 {
 	const json_t *before = json_at(p->run, "floor.before"), *after = json_at(p->run, "floor.after");
@@ -78,52 +67,75 @@ static void show_alone(struct page *p, const struct point *at)
 	if (isfinite(alone_ns) && isfinite(total_ns))
 		doc_text(p->doc, "alone-said", "One at a time, on the idle server, a connection took %s (median), and among %s "
 			 "%.1f times as long.", page_ns(p, alone_ns), page_clients(p, at->clients), total_ns / alone_ns);
-	t = page_table(p, "alone", "Clients that connected one at a time, before the first step and after the last.",
-		       "when;tried#clients;connected#clients;least#ms;median#ms;most#ms;longest stage;its median#ms");
-	add_alone(t, "before the first step", before);
+	t = page_table(p, "alone", "Clients that connected one at a time, before the first step and after the last, and the "
+		       "clients of the last run of each number.", "when");
+	page_columns(p, t, times);
+	doc_column(t, "times the first median", NULL, true);
+	add_times(p, t, "before the first step", before, alone_ns);
+	for (size_t i = 0; i < p->points->n; i++)
+		add_times_among(p, t, &p->points->v[i], alone_ns);
 	if (json_is_object(after))
-		add_alone(t, "after the last step", after);
+		add_times(p, t, "after the last step", after, alone_ns);
 }
 
 /* A percentile of all stages: as bars and as a table. */
 static const struct shown_percentile {
 	const char *percentile, *table, *chart, *title, *y_label, *caption, *id_none, *none;
+	struct page_column columns[12];
 } shown[] = {
 	{ "p50", "stages", "stages-chart", "Connection stages, medians", "median of each stage, ms",
 	  "Medians of the stages. They do not add up exactly to the median of the whole. psn_generate is a part of psn_exchange.",
-	  "stages-p50-none", "The medians are not known: they need 5 connections in a step." },
+	  "stages-p50-none", "The medians are not known: they need 5 connections in a step.", { ALL_STAGES(".p50") } },
 	{ "p99", "stages_p99", "stages-p99-chart", "Connection stages, p99", "p99 of each stage, ms",
 	  "The p99 of the stages. A connection that is slow in one stage is rarely slow in all, so their sum is above the "
 	  "p99 of the whole.",
-	  "stages-p99-none", "The p99 of the stages is not known: it needs 299 connections in a step." },
+	  "stages-p99-none", "The p99 of the stages is not known: it needs 299 connections in a step.",
+	  { ALL_STAGES(".p99") } },
 };
 
 static void show_stages(struct page *p, const struct bars *bars, const struct shown_percentile *s)
 {
 	struct chart c = { .x_label = "clients", .y_label = s->y_label };
+	bool any = false;
 
 	bars_name(p, bars, &c);
-	if (!add_stage_series(p, &c, bars, s->percentile)) {
+	for (int stage = 0; stage < STAGE_TIMED; stage++) {
+		double *ms = page_numbers(p, bars->n);
+
+		for (size_t i = 0; ms && i < bars->n; i++)
+			ms[i] = stage_ms(bars->v[i], stage_names[stage], s->percentile);
+		any |= bars_add(p, bars, &c, stage_names[stage], ms);
+	}
+	if (!any) {
 		doc_text(p->doc, s->id_none, "%s", s->none);
 		return;
 	}
 	page_chart(p, s->chart, s->title, &c,
 		   "One bar for each number of clients, made of the stages of a connection, one above the other.");
-	table_stages(p, bars, s->table, s->percentile, s->caption);
+	page_points(p, s->table, s->caption, s->columns);
 }
 
-static void table_server_stages(struct page *p, const struct bars *bars)
+static void show_other_stages(struct page *p)
 {
-	static const char *const paths[] = { "server_stages_ns.tls_accept.p50", "server_stages_ns.psn_generate.p50",
-					     "server_stages_ns.qp_setup.p50", "server_stages_ns.accept_to_established.p50" };
-	struct doc_table *t = page_table(p, "server_stages", "The server's own stages, medians, by its clock.",
-					 "clients#;tls_accept#ms;psn_generate#ms;qp_setup#ms;accept_to_established#ms");
+	static const struct page_column of_server[] = {
+		{ "tls_accept#ms", "server_stages_ns.tls_accept.p50", 1e-6, 3 },
+		{ "psn_generate#ms", "server_stages_ns.psn_generate.p50", 1e-6, 3 },
+		{ "qp_setup#ms", "server_stages_ns.qp_setup.p50", 1e-6, 3 },
+		{ "accept_to_established#ms", "server_stages_ns.accept_to_established.p50", 1e-6, 3 }, { 0 }
+	};
+	static const struct page_column phases[] = { PAGE_STAGES("phase_ns_per_connection.", ""), { 0 } };
+	static const struct page_column handshakes[] = {
+		{ "full handshakes#", "handshakes.full", 1, 0 }, { "full p50#ms", "connect_full_ns.total.p50", 1e-6, 3 },
+		{ "sessions resumed#", "handshakes.resumed", 1, 0 }, { "resumed p50#ms", "connect_resumed_ns.total.p50", 1e-6, 3 },
+		{ 0 }
+	};
 
-	for (size_t i = 0; i < bars->n; i++) {
-		page_add(t, DOC_PLAIN, "0", bars->v[i]->clients);
-		for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
-			doc_number(t, point_range(bars->v[i], paths[k]).value / 1e6, 3);
-	}
+	if (!page_points(p, "server_stages", "The server's own stages, medians, by its clock; tls_accept is that of full "
+			 "handshakes.", of_server))
+		doc_text(p->doc, "server-stages-none", "The server's own stages are not known: its report is missing, or is "
+			 "not of one step alone.");
+	page_points(p, "phases", "With --phased: the time of each phase, for each connection.", phases);
+	page_points(p, "handshakes", "TLS handshakes, and the median time of connecting with each kind.", handshakes);
 }
 
 /* The stage that takes most in the medians of a point. */
@@ -170,7 +182,7 @@ void section_stages(struct page *p)
 		doc_text(p->doc, "connecting-shown", "%zu of %zu numbers of clients are shown.", bars.n, p->points->n);
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
 		show_stages(p, &bars, &shown[i]);
-	table_server_stages(p, &bars);
+	show_other_stages(p);
 	show_alone(p, bars.v[bars.n - 1]);
 }
 

@@ -137,27 +137,23 @@ static void table_threads(struct page *p, const json_t *step)
 
 /* --- what doorbells and polls carried --- */
 
-static void add_work(struct page *p, struct doc_table *t, const json_t *step, const char *side)
-{
-	const json_t *e = json_at(json_at(step, "effective"), side);
-	double polls = json_number_at(e, "polls");
-
-	page_row(p, t, DOC_PLAIN, json_number_at(step, "target_clients"), json_number_at(step, "message_bytes"));
-	page_cells(t, "s02120", side, json_number_at(e, "doorbells"), json_number_at(e, "requests_per_doorbell"),
-		   100 * json_number_at(e, "signalled_ratio"), json_number_at(e, "completions_per_poll"),
-		   100 * json_number_at(e, "empty_polls") / polls);
-}
-
 static void table_work(struct page *p)
 {
+	static const struct page_column columns[] = {
+		{ "doorbells#", "doorbells", 1, 0 }, { "requests a doorbell#", "requests_per_doorbell", 1, 2 },
+		{ "with completion#%", "signalled_ratio", 100, 1 }, { "completions a poll#", "completions_per_poll", 1, 2 },
+		{ "polls that found nothing#%", "empty_polls/polls", 100, 0 }, { 0 }
+	};
 	struct doc_table *t = page_table(p, "effective_work", "Of the measured time; completions a poll are those of polls that "
-					 "found some", PAGE_POINT ";side;doorbells#;requests a doorbell#;with completion#%;"
-					 "completions a poll#;polls that found nothing#%");
+					 "found some", PAGE_POINT ";side");
 
+	page_columns(p, t, columns);
 	for (size_t i = 0; i < p->points->n; i++)
-		for (size_t k = 0; k < p->points->v[i].n; k++)
-			for (size_t s = 0; s < 2; s++)
-				add_work(p, t, p->points->v[i].steps[k], sides[s]);
+		for (size_t s = 0; s < 2; s++) {
+			page_row(p, t, DOC_PLAIN, p->points->v[i].clients, p->points->v[i].bytes);
+			page_cells(t, "s", sides[s]);
+			page_cells_at(p, t, columns, &p->points->v[i], page_text(p, "effective.%s", sides[s]));
+		}
 }
 
 /* The last step whose threads said something. */

@@ -119,33 +119,15 @@ static void say_failures(struct page *p, const struct kinds *kinds)
 		 "stopped it. The run goes on with the others.");
 }
 
-/* Rates of a step, for each attempt to connect and a second. */
-static void table_rates(struct page *p)
-{
-	static const char *const paths[] = { "rates.timeouts.per_attempt_ratio", "rates.timeouts.per_s",
-		"rates.retries.per_attempt_ratio", "rates.retries.per_s", "rates.refusals.per_attempt_ratio",
-		"rates.refusals.per_s" };
-	struct doc_table *t;
-	bool known = false;
-
-	for (size_t i = 0; i < p->points->n; i++)
-		known |= isfinite(point_range(&p->points->v[i], "rates.attempts").value);
-	if (!known)
-		return;
-	t = page_table(p, "rates", "Timeouts, repeated attempts and refusals, for each attempt to connect and a second.", PAGE_POINT
-		       ";attempts#;timeouts#%;timeouts#1/s;retries#%;retries#1/s;refusals#%;refusals#1/s");
-	for (size_t i = 0; i < p->points->n; i++) {
-		const struct point *at = &p->points->v[i];
-
-		page_row(p, t, DOC_PLAIN, at->clients, at->bytes);
-		doc_number(t, point_range(at, "rates.attempts").value, 0);
-		for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
-			doc_number(t, point_range(at, paths[k]).value * (k % 2 ? 1 : 100), 2);
-	}
-}
-
 void section_failures(struct page *p)
 {
+	static const struct page_column rates[] = {
+		{ "attempts#", "rates.attempts", 1, 0 }, { "timeouts#", "rates.timeouts.count", 1, 0 },
+		{ "timeouts#%", "rates.timeouts.per_attempt_ratio", 100, 2 }, { "timeouts#1/s", "rates.timeouts.per_s", 1, 2 },
+		{ "retries#%", "rates.retries.per_attempt_ratio", 100, 2 }, { "retries#1/s", "rates.retries.per_s", 1, 2 },
+		{ "refusals#", "rates.refusals.count", 1, 0 }, { "refusals#%", "rates.refusals.per_attempt_ratio", 100, 2 },
+		{ "refusals#1/s", "rates.refusals.per_s", 1, 2 }, { 0 }
+	};
 	struct kinds failures, retried;
 
 	doc_section(p->doc, "failures", "Failures");
@@ -179,5 +161,5 @@ void section_failures(struct page *p)
 			 page_clients(p, p->points->v[last].clients), page_count(p, sum));
 		table_failures(p, &retried, DOC_WARN, "retried", "Repeated attempts by number of clients and reason.");
 	}
-	table_rates(p);
+	page_points(p, "rates", "Timeouts, repeated attempts and refusals, for each attempt to connect and a second.", rates);
 }

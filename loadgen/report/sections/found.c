@@ -134,6 +134,18 @@ const char *found_hosts_at_limit(struct page *p, double clients)
 						      clients, names));
 }
 
+const char *found_clients_words(struct page *p, const struct found *c)
+{
+	/* More hosts would tell the number. */
+	if (c->at_least && *found_hosts_at_limit(p, isfinite(c->clients) ? c->clients : c->low))
+		return "add hosts";
+	if (isfinite(c->clients))
+		return page_text(p, "%s%s", c->at_least ? "at least " : "", page_count(p, c->clients));
+	if (c->at_least && isfinite(c->low))
+		return page_text(p, "none up to %s", page_count(p, c->low));
+	return "not known";
+}
+
 bool found_share_machine(const struct page *p)
 {
 	const char *server = json_text_at(p->run, "environment.server.hostname");
@@ -143,15 +155,14 @@ bool found_share_machine(const struct page *p)
 	return (server && clients && strcmp(server, clients) == 0) || read_shares_machine(p->run);
 }
 
-double found_cpu_share(const struct page *p, const char *side)
+double found_cpu_share(const struct page *p, bool server)
 {
-	bool server = strcmp(side, "server") == 0;
 	double cores = json_number_at(p->run, server ? "environment.server.cores" : "environment.clients.cores");
 	double most = 0, share = NAN;
 
 	for (size_t i = 0; i < p->points->n; i++) {
 		const struct point *at = &p->points->v[i];
-		double used = point_range_of(at, point_cores, side).value / cores;
+		double used = page_estimate(at, server ? PAGE_CPUS("resources.server") : PAGE_MACHINE_CPUS).value / cores;
 
 		if (!isfinite(used) || at->clients < most)
 			continue;
@@ -168,7 +179,7 @@ const char *found_machine_words(const struct page *p)
 
 const char *found_cpu_words(struct page *p, double busy)
 {
-	double server = found_cpu_share(p, "server"), machine = found_cpu_share(p, "machine");
+	double server = found_cpu_share(p, true), machine = found_cpu_share(p, false);
 
 	if (server > busy)
 		return page_text(p, "With the most clients the server used %s of its CPUs.", page_percent(p, server));

@@ -50,10 +50,14 @@ struct found_flag found_flag(const struct points *points, const char *name);
  * load5"; "" if there were none. Kept until page_free. */
 const char *found_hosts_at_limit(struct page *p, double clients);
 
+/* The clients of a capacity: "170", "at least 170", "none up to 100", "add hosts" if more of them would tell; "not known". */
+const char *found_clients_words(struct page *p, const struct found *c);
+
 /* Server and generator were on one machine. */
 bool found_share_machine(const struct page *p);
-/* Share of its machine's CPUs that `side` (as in read_cores) used with the most clients; NAN: not known. */
-double found_cpu_share(const struct page *p, const char *side);
+/* Share of its machine's CPUs that the server used, or everything on the generator's machine, with the most clients; NAN: not
+ * known. */
+double found_cpu_share(const struct page *p, bool server);
 /* "the machine" if both share one, else "the load generator's machine". */
 const char *found_machine_words(const struct page *p);
 

@@ -274,28 +274,12 @@ static const struct {
 };
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 
-static double figure(struct page *p, const struct point *at, const char *part, const char *path)
-{
-	return point_range(at, page_text(p, "%s.%s", part, path)).value;
-}
-
 static bool has_part(const struct point *at, const char *path)
 {
 	for (size_t i = 0; i < at->n; i++)
 		if (json_is_object(json_at(at->steps[i], path)))
 			return true;
 	return false;
-}
-
-static void add_part(struct page *p, struct doc_table *t, const struct point *at, size_t i)
-{
-	const char *path = parts[i].path;
-
-	page_row(p, t, DOC_PLAIN, at->clients, at->bytes);
-	page_cells(t, "s011113", parts[i].words, figure(p, at, path, "msgs_per_s"), figure(p, at, path, "bytes_per_s") / 1e6,
-		   figure(p, at, path, "response_ns.p50") / 1e3, figure(p, at, path, "response_ns.p95") / 1e3,
-		   figure(p, at, path, "response_ns.p99") / 1e3, figure(p, at, path, "fairness.jain_index"));
-	page_cells(t, "1", 100 * figure(p, at, path, "head_of_line_ratio"));
 }
 
 static bool has_parts(const struct page *p)
@@ -309,6 +293,12 @@ static bool has_parts(const struct page *p)
 
 static void show_parts(struct page *p)
 {
+	static const struct page_column columns[] = {
+		{ "rate#operations/s", "msgs_per_s", 1, 0 }, { "throughput#MB/s", "bytes_per_s", 1e-6, 1 },
+		{ "p50#us", "response_ns.p50", 1e-3, 1 }, { "p95#us", "response_ns.p95", 1e-3, 1 },
+		{ "p99#us", "response_ns.p99", 1e-3, 1 }, { "Jain's index#", "fairness.jain_index", 1, 3 },
+		{ "behind earlier ones#%", "head_of_line_ratio", 100, 1 }, { 0 }
+	};
 	struct doc_table *t;
 
 	if (!has_parts(p))
@@ -317,36 +307,28 @@ static void show_parts(struct page *p)
 	doc_text(p->doc, "parts", "Operations of a client end in the order in which they began, so one waits for those before it. "
 		 "The share of the time spent behind earlier operations of the same direction is that of head-of-line "
 		 "blocking; with one operation in flight there is none. Jain's index is 1 if all clients got the same.");
-	t = page_table(p, "parts", "Operations by direction or kind.", PAGE_POINT
-		       ";operations;rate#operations/s;throughput#MB/s;p50#us;p95#us;p99#us;Jain's index#;behind earlier ones#%");
+	t = page_table(p, "parts", "Operations by direction or kind.", PAGE_POINT ";operations");
+	page_columns(p, t, columns);
 	for (size_t i = 0; i < p->points->n; i++)
 		for (size_t k = 0; k < PARTS; k++)
-			if (has_part(&p->points->v[i], parts[k].path))
-				add_part(p, t, &p->points->v[i], k);
+			if (has_part(&p->points->v[i], parts[k].path)) {
+				page_row(p, t, DOC_PLAIN, p->points->v[i].clients, p->points->v[i].bytes);
+				page_cells(t, "s", parts[k].words);
+				page_cells_at(p, t, columns, &p->points->v[i], parts[k].path);
+			}
 }
 
 static void show_one_way(struct page *p)
 {
-	static const char *const figures[] = { "min", "mean", "p50", "p95", "p99", "p99_9" };
-	struct doc_table *t = NULL;
+	static const struct page_column columns[] = {
+		{ "min#us", "one_way_ns.min", 1e-3, 2 }, { "mean#us", "one_way_ns.mean", 1e-3, 2 },
+		{ "p50#us", "one_way_ns.p50", 1e-3, 2 }, { "p95#us", "one_way_ns.p95", 1e-3, 2 },
+		{ "p99#us", "one_way_ns.p99", 1e-3, 2 }, { "p99.9#us", "one_way_ns.p99_9", 1e-3, 2 },
+		{ "max#us", "one_way_ns.max", 1e-3, 2 }, { 0 }
+	};
 
-	for (size_t i = 0; i < p->points->n; i++) {
-		const struct point *at = &p->points->v[i];
-
-		if (!has_part(at, "one_way_ns"))
-			continue;
-		if (!t) {
-			doc_heading(p->doc, "One way");
-			doc_text(p->doc, "one-way", "A message takes about half of its round trip one way. These are the round trips above, "
-				 "divided by two, to compare with tools that print half of a round trip, such as ib_send_lat; nothing "
-				 "was measured one way.");
-			t = page_table(p, "one_way", "Half of the round trip.", PAGE_POINT
-				       ";min#us;mean#us;p50#us;p95#us;p99#us;p99.9#us");
-		}
-		page_row(p, t, DOC_PLAIN, at->clients, at->bytes);
-		for (size_t k = 0; k < sizeof(figures) / sizeof(figures[0]); k++)
-			doc_number(t, figure(p, at, "one_way_ns", figures[k]) / 1e3, 2);
-	}
+	page_points(p, "one_way", "One way: half of the round trips above, to compare with tools that print half of a round "
+		    "trip, such as ib_send_lat. Nothing was measured one way.", columns);
 }
 
 void parts_add(struct page *p)

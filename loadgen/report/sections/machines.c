@@ -197,40 +197,44 @@ static const char *phase_at(const json_t *phases, double t_s)
 	return name;
 }
 
-static void add_samples(struct page *p, struct doc_table *t, const struct samples *s)
-{
-	static const char *const cpus[] = { "cpu_user_s", "cpu_system_s", "machine_user_s", "machine_system_s",
-		"machine_softirq_s", "machine_steal_s", "machine_idle_s" };
-	static const char *const bytes[] = { "rss_bytes", "pinned_bytes", "machine_available_bytes", "machine_slab_bytes" };
-	static const char *const gauges[] = { "machine_runnable", "fds", "threads", "clients_connected", "clients_connecting",
-		"qps", "cqs", "mrs" };
-	static const char *const rates[] = { "switches_voluntary", "switches_involuntary", "completions", "polls", "wakeups" };
-	const json_t *phases = json_at(p->run, "resources_series.phases");
-
-	for (size_t i = 0; i < s->n; i++) {
-		page_add(t, DOC_PLAIN, "s2s", s->side, s->t_s[i], phase_at(phases, s->t_s[i]));
-		for (size_t k = 0; k < sizeof(cpus) / sizeof(cpus[0]); k++)
-			page_cells(t, "2", rate(s, cpus[k], i));
-		page_cells(t, "0", 100 * value(s->o, "busiest_core_ratio", s->at[i]));
-		for (size_t k = 0; k < sizeof(bytes) / sizeof(bytes[0]); k++)
-			page_cells(t, "1", value(s->o, bytes[k], s->at[i]) / MIB);
-		for (size_t k = 0; k < sizeof(gauges) / sizeof(gauges[0]); k++)
-			page_cells(t, "0", value(s->o, gauges[k], s->at[i]));
-		for (size_t k = 0; k < sizeof(rates) / sizeof(rates[0]); k++)
-			page_cells(t, "0", rate(s, rates[k], i));
-	}
-}
+/* The columns of the samples: a gauge, or what was added a second. */
+static const struct {
+	const char *title, *name;
+	double scale;
+	int decimals;
+	bool is_rate;
+} of_sample[] = {
+	{ "process user#CPUs", "cpu_user_s", 1, 2, true }, { "process system#CPUs", "cpu_system_s", 1, 2, true },
+	{ "machine user#CPUs", "machine_user_s", 1, 2, true }, { "machine system#CPUs", "machine_system_s", 1, 2, true },
+	{ "softirq#CPUs", "machine_softirq_s", 1, 2, true }, { "steal#CPUs", "machine_steal_s", 1, 2, true },
+	{ "idle#CPUs", "machine_idle_s", 1, 2, true }, { "busiest core#%", "busiest_core_ratio", 100, 0, false },
+	{ "resident#MiB", "rss_bytes", 1 / MIB, 1, false }, { "pinned#MiB", "pinned_bytes", 1 / MIB, 1, false },
+	{ "available#MiB", "machine_available_bytes", 1 / MIB, 1, false }, { "slab#MiB", "machine_slab_bytes", 1 / MIB, 1, false },
+	{ "runnable#", "machine_runnable", 1, 0, false }, { "descriptors#", "fds", 1, 0, false },
+	{ "threads#", "threads", 1, 0, false }, { "clients#", "clients_connected", 1, 0, false },
+	{ "connecting#", "clients_connecting", 1, 0, false }, { "QPs#", "qps", 1, 0, false }, { "CQs#", "cqs", 1, 0, false },
+	{ "MRs#", "mrs", 1, 0, false }, { "voluntary switches#1/s", "switches_voluntary", 1, 0, true },
+	{ "involuntary switches#1/s", "switches_involuntary", 1, 0, true }, { "completions#1/s", "completions", 1, 0, true },
+	{ "polls#1/s", "polls", 1, 0, true }, { "wake-ups#1/s", "wakeups", 1, 0, true },
+};
+#define OF_SAMPLE (sizeof(of_sample) / sizeof(of_sample[0]))
 
 static void show_samples(struct page *p, const struct samples *s)
 {
-	struct doc_table *t = page_table(p, "resources", "Samples of both ends; rates since the row before.",
-		"side;time#s;phase;process user#CPUs;process system#CPUs;machine user#CPUs;machine system#CPUs;softirq#CPUs;"
-		"steal#CPUs;idle#CPUs;busiest core#%;resident#MiB;pinned#MiB;available#MiB;slab#MiB;runnable#;descriptors#;"
-		"threads#;clients#;connecting#;QPs#;CQs#;MRs#;voluntary switches#1/s;involuntary switches#1/s;completions#1/s;"
-		"polls#1/s;wake-ups#1/s");
+	const json_t *phases = json_at(p->run, "resources_series.phases");
+	const char *titles = "side;time#s;phase";
+	struct doc_table *t;
 
+	for (size_t c = 0; c < OF_SAMPLE; c++)
+		titles = page_text(p, "%s;%s", titles, of_sample[c].title);
+	t = page_table(p, "resources", "Samples of both ends; rates since the row before.", titles);
 	for (size_t k = 0; k < SIDES; k++)
-		add_samples(p, t, &s[k]);
+		for (size_t i = 0; i < s[k].n; i++) {
+			page_add(t, DOC_PLAIN, "s2s", s[k].side, s[k].t_s[i], phase_at(phases, s[k].t_s[i]));
+			for (size_t c = 0; c < OF_SAMPLE; c++)
+				doc_number(t, of_sample[c].scale * (of_sample[c].is_rate ? rate(&s[k], of_sample[c].name, i) :
+					   value(s[k].o, of_sample[c].name, s[k].at[i])), of_sample[c].decimals);
+		}
 }
 
 /* What was added over all samples; NAN if none knows it. Where it is less than before, another process took the place of one
@@ -266,33 +270,29 @@ static void show_threads(struct page *p, const struct samples *s)
 		}
 }
 
-/* Of the last run of each number of clients. */
-static void add_peak(struct page *p, struct doc_table *t, const struct point *point, const char *side)
-{
-	const json_t *r = json_object_get(json_at(point->n ? point->steps[point->n - 1] : NULL, "resources"), side);
-	const json_t *peak = json_object_get(r, "peak");
-
-	page_row(p, t, DOC_PLAIN, point->clients, point->bytes);
-	page_cells(t, "s2000011", side, read_amount(peak, "cpus"), 100 * read_amount(peak, "machine_busy_ratio"),
-		   100 * read_amount(peak, "busiest_core_ratio"), read_amount(peak, "fds"), read_amount(r, "fds"),
-		   read_amount(peak, "rss_bytes") / MIB, read_amount(r, "rss_bytes") / MIB);
-	page_cells(t, "1000022", read_amount(peak, "machine_available_least_bytes") / MIB, read_amount(peak, "threads"),
-		   read_amount(peak, "machine_runnable"), read_amount(r, "switches_voluntary"),
-		   read_amount(r, "switches_involuntary"), read_amount(r, "cpu_ns_per_op") / 1e3,
-		   read_amount(r, "switches_per_op"));
-}
-
 static void show_peaks(struct page *p)
 {
+	static const struct page_column columns[] = {
+		{ "CPU peak#CPUs", "peak.cpus", 1, 2 }, { "machine busy peak#%", "peak.machine_busy_ratio", 100, 0 },
+		{ "busiest core peak#%", "peak.busiest_core_ratio", 100, 0 }, { "descriptors peak#", "peak.fds", 1, 0 },
+		{ "descriptors#", "fds", 1, 0 }, { "resident peak#MiB", "peak.rss_bytes", 1 / MIB, 1 },
+		{ "resident#MiB", "rss_bytes", 1 / MIB, 1 },
+		{ "available least#MiB", "peak.machine_available_least_bytes", 1 / MIB, 1 },
+		{ "threads peak#", "peak.threads", 1, 0 }, { "runnable peak#", "peak.machine_runnable", 1, 0 },
+		{ "voluntary switches#", "switches_voluntary", 1, 0 }, { "involuntary switches#", "switches_involuntary", 1, 0 },
+		{ "CPU per operation#us", "cpu_ns_per_op", 1e-3, 2 }, { "switches per operation#", "switches_per_op", 1, 3 }, { 0 }
+	};
 	struct doc_table *t = page_table(p, "peaks", "Peaks from a step's begin to its end beside what was in use at the end "
-		"of its measured time, of the last run of each number of clients. Context switches and CPU time are of the measured time.",
-		PAGE_POINT ";side;CPU peak#CPUs;machine busy peak#%;busiest core peak#%;descriptors peak#;descriptors#;"
-		"resident peak#MiB;resident#MiB;available least#MiB;threads peak#;runnable peak#;voluntary switches#;"
-		"involuntary switches#;CPU per operation#us;switches per operation#");
+		"of its measured time: medians of the runs. Context switches and CPU time are of the measured time.",
+		PAGE_POINT ";side");
 
+	page_columns(p, t, columns);
 	for (size_t i = 0; i < p->points->n; i++)
-		for (size_t k = 0; k < SIDES; k++)
-			add_peak(p, t, &p->points->v[i], sides[k]);
+		for (size_t k = 0; k < SIDES; k++) {
+			page_row(p, t, DOC_PLAIN, p->points->v[i].clients, p->points->v[i].bytes);
+			page_cells(t, "s", sides[k]);
+			page_cells_at(p, t, columns, &p->points->v[i], page_text(p, "resources.%s", sides[k]));
+		}
 }
 
 /* --- statements --- */

@@ -11,35 +11,38 @@
 
 #define MB 1e-6
 
-static const char *const sides[] = { "server", "generator" };
+/* Each side while it was measured, and before that while clients connected. */
+static const struct {
+	const char *path, *words;
+	bool server;
+} sides[] = {
+	{ "network.server", "server", true }, { "network.generator", "generator", false },
+	{ "network.connecting.server", "server, connecting", true },
+	{ "network.connecting.generator", "generator, connecting", false },
+};
+#define SIDES (sizeof(sides) / sizeof(sides[0]))
 
 static const struct figures rates = {
-	"network_rates", "Network", "MB/s", "What the ports of both ends sent and received, for each number of clients.", false, {
-		{ "server sent", "MB/s", "network.server.bytes_out_per_s", MB, 2, false },
-		{ "server received", "MB/s", "network.server.bytes_in_per_s", MB, 2, false },
-		{ "generator sent", "MB/s", "network.generator.bytes_out_per_s", MB, 2, false },
-		{ "generator received", "MB/s", "network.generator.bytes_in_per_s", MB, 2, false },
-		{ "server's line used", "%", "network.server.used_ratio", 100, 2, true },
-		{ "generator's line used", "%", "network.generator.used_ratio", 100, 2, true },
+	"network_rates", "Network", "MB/s", "What the ports of both ends sent and received, for each number of clients.",
+	false, 4, {
+		{ "server sent#MB/s", "network.server.bytes_out_per_s", MB, 2 },
+		{ "server received#MB/s", "network.server.bytes_in_per_s", MB, 2 },
+		{ "generator sent#MB/s", "network.generator.bytes_out_per_s", MB, 2 },
+		{ "generator received#MB/s", "network.generator.bytes_in_per_s", MB, 2 },
+		{ "server's line used#%", "network.server.used_ratio", 100, 2 },
+		{ "generator's line used#%", "network.generator.used_ratio", 100, 2 },
 	},
 };
 
 /* What a network without faults does not have. */
-static const struct {
-	const char *name, *words;
-} faults[] = {
-	{ "retransmits", "sent again" }, { "retries_exceeded", "given up" },
-	{ "rnr_naks_sent", "not ready, sent" }, { "rnr_naks_received", "not ready, received" },
-	{ "out_of_sequence", "out of sequence" }, { "duplicate_requests", "twice" },
-	{ "ecn_marked", "congestion marks" }, { "cnps_sent", "congestion notified, sent" },
-	{ "cnps_received", "congestion notified, received" },
-};
+#define FAULT_COLUMNS \
+	{ "sent again#", "retransmits", 1, 0 }, { "given up#", "retries_exceeded", 1, 0 }, \
+	{ "not ready, sent#", "rnr_naks_sent", 1, 0 }, { "not ready, received#", "rnr_naks_received", 1, 0 }, \
+	{ "out of sequence#", "out_of_sequence", 1, 0 }, { "twice#", "duplicate_requests", 1, 0 }, \
+	{ "congestion marks#", "ecn_marked", 1, 0 }, { "congestion notified, sent#", "cnps_sent", 1, 0 }, \
+	{ "congestion notified, received#", "cnps_received", 1, 0 }
+static const struct page_column faults[] = { FAULT_COLUMNS };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
-
-static const json_t *side_of(const json_t *step, const char *side)
-{
-	return json_object_get(json_object_get(step, "network"), side);
-}
 
 /* The last run of a point. */
 static const json_t *last_step(const struct point *point)
@@ -47,37 +50,37 @@ static const json_t *last_step(const struct point *point)
 	return point->n ? point->steps[point->n - 1] : NULL;
 }
 
+static const struct page_column columns[] = {
+	{ "device", "device", 0, 0 }, { "interface", "netdev", 0, 0 }, { "bytes by", "bytes_source", 0, 0 },
+	{ "sent#MB", "bytes_out", MB, 2 }, { "received#MB", "bytes_in", MB, 2 }, { "packets sent#", "packets_out", 1, 0 },
+	{ "packets received#", "packets_in", 1, 0 }, FAULT_COLUMNS, { "line#Gbit/s", "line_bits_per_s", 1e-9, 1 },
+	{ "used#%", "used_ratio", 100, 2 }, { 0 }
+};
+
 static void add_port(struct page *p, struct doc_table *t, const struct point *point, const char *side, const json_t *o)
 {
-	double bad = 0;
+	bool bad = false;
 
 	for (size_t i = 0; i < FAULTS; i++)
-		bad += read_amount(o, faults[i].name) > 0;
-	page_row(p, t, bad > 0 ? DOC_WARN : DOC_PLAIN, point->clients, point->bytes);
-	page_cells(t, "ssss2200", side, page_text_at(o, "device", "unknown"), page_text_at(o, "netdev", ""),
-		   page_text_at(o, "bytes_source", "unknown"), read_amount(o, "bytes_out") * MB, read_amount(o, "bytes_in") * MB,
-		   read_amount(o, "packets_out"), read_amount(o, "packets_in"));
-	for (size_t i = 0; i < FAULTS; i++)
-		page_cells(t, "0", read_amount(o, faults[i].name));
-	page_cells(t, "12", read_amount(o, "line_bits_per_s") / 1e9, read_amount(o, "used_ratio") * 100);
+		bad |= read_amount(o, faults[i].path) > 0;
+	page_row(p, t, bad ? DOC_WARN : DOC_PLAIN, point->clients, point->bytes);
+	page_cells(t, "s", side);
+	page_cells_of(p, t, columns, o);
 }
 
 static void show_ports(struct page *p)
 {
-	struct doc_table *t = page_table(p, "network", "Each port in the measured time, of the last run of each number of clients.",
-					 PAGE_POINT ";side;device;interface;bytes by;sent#MB;received#MB;packets sent#;packets received#");
+	struct doc_table *t = page_table(p, "network", "Each port while the step was measured, and while its clients connected, "
+					 "of the last run of each number of clients.", PAGE_POINT ";side");
 
-	for (size_t i = 0; i < FAULTS; i++)
-		doc_column(t, faults[i].words, NULL, true);
-	doc_column(t, "line", "Gbit/s", true);
-	doc_column(t, "used", "%", true);
+	page_columns(p, t, columns);
 	for (size_t i = 0; i < p->points->n; i++)
-		for (size_t k = 0; k < sizeof(sides) / sizeof(sides[0]); k++) {
-			const json_t *ports = json_object_get(side_of(last_step(&p->points->v[i]), sides[k]), "ports"), *o;
+		for (size_t k = 0; k < SIDES; k++) {
+			const json_t *side = json_at(last_step(&p->points->v[i]), sides[k].path), *o;
 			size_t n;
 
-			json_array_foreach(ports, n, o) {
-				add_port(p, t, &p->points->v[i], sides[k], o);
+			json_array_foreach(json_object_get(side, "ports"), n, o) {
+				add_port(p, t, &p->points->v[i], sides[k].words, o);
 			}
 		}
 }
@@ -94,16 +97,16 @@ static void look(const struct page *p, struct known *out)
 {
 	*out = (struct known){ 0 };
 	for (size_t i = 0; i < read_n_steps(p->run); i++)
-		for (size_t k = 0; k < sizeof(sides) / sizeof(sides[0]); k++) {
-			const json_t *o = side_of(read_step(p->run, i), sides[k]);
+		for (size_t k = 0; k < SIDES; k++) {
+			const json_t *o = json_at(read_step(p->run, i), sides[k].path);
 			bool loopback = json_is_true(json_object_get(o, "loopback"));
 
 			out->sides += json_is_object(o);
 			out->loopback += loopback;
 			out->netdev += strcmp(page_text_at(o, "bytes_source", ""), "netdev") == 0;
 			/* Both ends have one device, whose counters are in both sides. */
-			for (size_t f = 0; f < FAULTS && !(loopback && k > 0); f++)
-				out->faults[f] += fmax(read_amount(o, faults[f].name), 0);
+			for (size_t f = 0; f < FAULTS && !(loopback && !sides[k].server); f++)
+				out->faults[f] += fmax(read_amount(o, faults[f].path), 0);
 		}
 }
 
@@ -113,8 +116,8 @@ static void say_faults(struct page *p, const struct known *known)
 
 	for (size_t f = 0; f < FAULTS; f++)
 		if (known->faults[f] > 0)
-			text = page_text(p, "%s%s%s: %s", text, *text ? "; " : "", faults[f].words,
-					 page_count(p, known->faults[f]));
+			text = page_text(p, "%s%s%.*s: %s", text, *text ? "; " : "", (int)strcspn(faults[f].title, "#"),
+					 faults[f].title, page_count(p, known->faults[f]));
 	if (*text)
 		doc_note(p->doc, DOC_WARN, "network-faults", "The devices counted what a network without faults does not have "
 			 "(%s): packets were lost or came in the wrong order, a receiver had no buffer, or the path was "

@@ -7,39 +7,37 @@
 #include "common/base/json_at.h"
 #include "loadgen/analysis/offered.h"
 
+/* Figures of a point that charts have. */
+enum { P50, P99, P99_9, ACHIEVED, SERIES };
+
+static const struct {
+	const char *label;
+	size_t at;
+	double unit;
+} series[SERIES] = {
+	[P50] = { "p50", offsetof(struct offered_point, p50_ns), 1e3 },
+	[P99] = { "p99", offsetof(struct offered_point, p99_ns), 1e3 },
+	[P99_9] = { "p99.9", offsetof(struct offered_point, p99_9_ns), 1e3 },
+	[ACHIEVED] = { "achieved", offsetof(struct offered_point, achieved_per_s), 1 },
+};
+
 struct curve {
 	double clients, bytes;
 	struct offered_point v[OFFERED_MAX];
 	size_t n;
-	double *x, *p50, *p99, *p99_9, *achieved;	/* of a chart, in us and a second */
+	double x[OFFERED_MAX], y[SERIES][OFFERED_MAX];
 	struct knee knee;
 };
 
-static const struct {
-	double percentile;
-	const char *label;
-} percentiles[] = { { 50, "p50" }, { 99, "p99" }, { 99.9, "p99.9" } };
-
-static void read_curve(struct page *p, const json_t *steps, double clients, double bytes, struct curve *c)
+static void read_curve(const json_t *steps, double clients, double bytes, struct curve *c)
 {
 	c->clients = clients;
 	c->bytes = bytes;
 	c->n = offered_points(steps, clients, bytes, c->v);
-	c->x = page_numbers(p, c->n + 1);
-	c->p50 = page_numbers(p, c->n + 1);
-	c->p99 = page_numbers(p, c->n + 1);
-	c->p99_9 = page_numbers(p, c->n + 1);
-	c->achieved = page_numbers(p, c->n + 1);
-	if (!c->x || !c->p50 || !c->p99 || !c->p99_9 || !c->achieved) {
-		c->n = 0;
-		return;
-	}
 	for (size_t i = 0; i < c->n; i++) {
 		c->x[i] = c->v[i].per_s;
-		c->p50[i] = c->v[i].p50_ns / 1e3;
-		c->p99[i] = c->v[i].p99_ns / 1e3;
-		c->p99_9[i] = c->v[i].p99_9_ns / 1e3;
-		c->achieved[i] = c->v[i].achieved_per_s;
+		for (size_t k = 0; k < SERIES; k++)
+			c->y[k][i] = *(const double *)((const char *)&c->v[i] + series[k].at) / series[k].unit;
 	}
 	offered_knee(c->v, c->n, &c->knee);
 }
@@ -74,14 +72,13 @@ static void draw_latency(struct page *p, const struct curve *c, const struct cur
 {
 	struct chart chart = { .x_label = "offered, operations/s", .y_label = "round trip, us", .x_log = true, .y_log = true };
 
-	add_line(&chart, c, percentiles[0].label, c->p50, false);
-	add_line(&chart, c, percentiles[1].label, c->p99, false);
-	add_line(&chart, c, percentiles[2].label, c->p99_9, false);
+	for (size_t k = P50; k <= P99_9; k++)
+		add_line(&chart, c, series[k].label, c->y[k], false);
 	for (size_t i = 0; i < p->n_baselines; i++) {
 		struct offered_crossing at[OFFERED_CROSSINGS_MAX];
 		size_t n = offered_crossings(bases[i].v, bases[i].n, c->v, c->n, at);
 
-		add_line(&chart, &bases[i], page_text(p, "p99, baseline %s", p->baselines[i].label), bases[i].p99, true);
+		add_line(&chart, &bases[i], page_text(p, "p99, baseline %s", p->baselines[i].label), bases[i].y[P99], true);
 		for (size_t k = 0; k < n; k++)
 			page_rule(&chart, at[k].per_s, true, false, page_text(p, "crosses %s", p->baselines[i].label));
 	}
@@ -96,10 +93,10 @@ static void draw_achieved(struct page *p, const struct curve *c, const struct cu
 	struct chart chart = { .x_label = "offered, operations/s", .y_label = "achieved, operations/s", .x_log = true,
 			       .y_log = true };
 
-	add_line(&chart, c, "achieved", c->achieved, false);
+	add_line(&chart, c, series[ACHIEVED].label, c->y[ACHIEVED], false);
 	page_line(&chart, "as offered", c->x, c->x, c->n);
 	for (size_t i = 0; i < p->n_baselines; i++)
-		add_line(&chart, &bases[i], page_text(p, "baseline %s", p->baselines[i].label), bases[i].achieved, true);
+		add_line(&chart, &bases[i], page_text(p, "baseline %s", p->baselines[i].label), bases[i].y[ACHIEVED], true);
 	mark(&chart, c);
 	page_chart(p, page_text(p, "%s-achieved-chart", id), "Achieved against offered load", &chart,
 		   "Operations that ended a second over those that were offered: they lie on the straight line as long as server "
@@ -166,9 +163,9 @@ static void show_curve(struct page *p, const struct point *at, size_t number)
 
 	if (!c || !bases)
 		return;
-	read_curve(p, json_at(p->run, "steps"), at->clients, at->bytes, c);
+	read_curve(json_at(p->run, "steps"), at->clients, at->bytes, c);
 	for (size_t i = 0; i < p->n_baselines; i++)
-		read_curve(p, json_at(p->baselines[i].source->run, "steps"), at->clients, at->bytes, &bases[i]);
+		read_curve(json_at(p->baselines[i].source->run, "steps"), at->clients, at->bytes, &bases[i]);
 	if (c->n == 0)
 		return;
 	doc_text(p->doc, "offered-knee", "With %s%s: %s.", page_clients(p, c->clients), page_with_size(p, c->bytes),

@@ -187,6 +187,132 @@ void page_cells(struct doc_table *t, const char *cells, ...)
 	va_end(ap);
 }
 
+/* --- tables by columns --- */
+
+double page_figure(const json_t *o, const char *path)
+{
+	const char *over = strchr(path, '/');
+	double sum = 0;
+	char part[96];
+
+	for (size_t n; *path; path += n + 1) {
+		n = strcspn(path, "+/");
+		snprintf(part, sizeof(part), "%.*s", (int)n, path);
+		sum += json_number_at(o, part);
+		if (path[n] != '+')
+			break;
+	}
+	return over ? sum / json_number_at(o, over + 1) : sum;
+}
+
+static double figure_of_step(const json_t *step, const void *path)
+{
+	return page_figure(step, path);
+}
+
+struct estimate page_estimate(const struct point *at, const char *path)
+{
+	return point_range_of(at, figure_of_step, path);
+}
+
+static bool is_known(const json_t *o, const struct page_column *c)
+{
+	const json_t *v = c->scale == 0 ? json_at(o, c->path) : NULL;
+
+	return c->scale == 0 ? v && !json_is_null(v) : isfinite(page_figure(o, c->path));
+}
+
+static void add_figure(struct page *p, struct doc_table *t, const struct page_column *c, const struct point *row)
+{
+	const json_t *last = row->steps[row->n - 1];
+
+	if (c->scale == 0)
+		doc_cell(t, "%s", is_known(last, c) ? page_json(p, json_at(last, c->path)) : "–");
+	else
+		doc_number(t, page_estimate(row, c->path).value * c->scale, c->decimals);
+}
+
+void page_columns(struct page *p, struct doc_table *t, const struct page_column *columns)
+{
+	for (; columns->title; columns++)
+		add_column(p, t, columns->title);
+}
+
+static void add_figures(struct page *p, struct doc_table *t, const struct page_column *columns, const struct point *row)
+{
+	for (; columns->title; columns++)
+		add_figure(p, t, columns, row);
+}
+
+void page_cells_of(struct page *p, struct doc_table *t, const struct page_column *columns, const json_t *o)
+{
+	add_figures(p, t, columns, &(struct point){ .steps = &o, .n = 1 });
+}
+
+void page_cells_at(struct page *p, struct doc_table *t, const struct page_column *columns, const struct point *at,
+		   const char *path)
+{
+	struct point row = { .steps = page_room(p, at->n, sizeof(*row.steps)), .n = at->n };
+
+	for (size_t i = 0; row.steps && i < at->n; i++)
+		row.steps[i] = json_at(at->steps[i], path);
+	if (row.steps)
+		add_figures(p, t, columns, &row);
+}
+
+static bool is_column_known(const struct page_column *c, const struct point *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < rows[i].n; k++)
+			if (is_known(rows[i].steps[k], c))
+				return true;
+	return false;
+}
+
+/* With the columns of PAGE_POINT if it is `of_points`. */
+static bool table_of(struct page *p, const char *name, const char *caption, const struct page_column *columns,
+		     const struct point *rows, size_t n, size_t max, bool of_points)
+{
+	struct page_column known[PAGE_COLUMNS_MAX] = { 0 };
+	struct doc_table *t;
+	size_t n_known = 0;
+
+	for (; columns->title && n_known + 1 < PAGE_COLUMNS_MAX; columns++)
+		if (is_column_known(columns, rows, n))
+			known[n_known++] = *columns;
+	if (n_known == 0)
+		return false;
+	t = page_table(p, name, caption, of_points ? PAGE_POINT : "");
+	page_columns(p, t, known);
+	for (size_t i = 0; i < n && i < max && (of_points || page_takes_row(p)); i++) {
+		if (of_points)
+			page_row(p, t, DOC_PLAIN, rows[i].clients, rows[i].bytes);
+		else
+			doc_row(t, DOC_PLAIN);
+		add_figures(p, t, known, &rows[i]);
+	}
+	return true;
+}
+
+bool page_points(struct page *p, const char *name, const char *caption, const struct page_column *columns)
+{
+	return table_of(p, name, caption, columns, p->points->v, p->points->n, SIZE_MAX, true);
+}
+
+bool page_objects(struct page *p, const char *name, const char *caption, const struct page_column *columns,
+		  const json_t *objects, size_t max)
+{
+	size_t n = json_array_size(objects);
+	const json_t **all = page_room(p, n + 1, sizeof(*all));
+	struct point *rows = page_room(p, n + 1, sizeof(*rows));
+
+	for (size_t i = 0; all && rows && i < n; i++) {
+		all[i] = json_array_get(objects, i);
+		rows[i] = (struct point){ .steps = &all[i], .n = 1 };
+	}
+	return all && rows && table_of(p, name, caption, columns, rows, n, max, false);
+}
+
 /* --- figures in words --- */
 
 const char *page_count(struct page *p, double v)

@@ -76,6 +76,44 @@ void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double cl
 void page_add(struct doc_table *t, enum doc_tone tone, const char *cells, ...);
 void page_cells(struct doc_table *t, const char *cells, ...);
 
+/* A column whose figures are found by their path in steps, or in other objects of run.json. A column without a title ends a
+ * list of them. */
+struct page_column {
+	const char *title;		/* as of page_table */
+	const char *path;		/* as of page_figure; of texts that of the text */
+	double scale;			/* the figure is multiplied by it; 0: the column has texts */
+	int decimals;
+};
+#define PAGE_COLUMNS_MAX 32
+/* The figure of a path; "A+B" is a sum of two, "A/B" a ratio, "A+B/C" a sum's. NAN if a part is not known. */
+double page_figure(const json_t *o, const char *path);
+/* Its median over the runs of a point, with their range. */
+struct estimate page_estimate(const struct point *at, const char *path);
+/* CPUs in use by the process of an object of resources: in a step "resources.server" or "resources.generator". And those of
+ * all that ran on the generator's machine. */
+#define PAGE_CPUS(process) process ".cpu_user_s+" process ".cpu_system_s/" process ".window_s"
+#define PAGE_MACHINE_CPUS "resources.machine.busy_s/resources.machine.window_s"
+/* Figures of the stages of a connection, between two parts of a path. */
+#define PAGE_STAGES(before, after) \
+	{ "tcp_connect#ms", before "tcp_connect" after, 1e-6, 3 }, { "tls_handshake#ms", before "tls_handshake" after, 1e-6, 3 }, \
+	{ "psn_exchange#ms", before "psn_exchange" after, 1e-6, 3 }, \
+	{ "socket_connect#ms", before "socket_connect" after, 1e-6, 3 }, \
+	{ "addr_resolve#ms", before "addr_resolve" after, 1e-6, 3 }, \
+	{ "route_resolve#ms", before "route_resolve" after, 1e-6, 3 }, \
+	{ "qp_setup#ms", before "qp_setup" after, 1e-6, 3 }, { "rdma_connect#ms", before "rdma_connect" after, 1e-6, 3 }, \
+	{ "first_reply#ms", before "first_reply" after, 1e-6, 3 }
+/* Adds the columns to a table, and an object's cells to its row. */
+void page_columns(struct page *p, struct doc_table *t, const struct page_column *columns);
+void page_cells_of(struct page *p, struct doc_table *t, const struct page_column *columns, const json_t *o);
+/* The same of the objects at a path of a point's steps: their medians. */
+void page_cells_at(struct page *p, struct doc_table *t, const struct page_column *columns, const struct point *at,
+		   const char *path);
+/* A table with a row for each point, the medians of its runs, or for each of the first `max` objects of an array. A column that
+ * no point or object knows is left out. False, and no table, if that are all. */
+bool page_points(struct page *p, const char *name, const char *caption, const struct page_column *columns);
+bool page_objects(struct page *p, const char *name, const char *caption, const struct page_column *columns,
+		  const json_t *objects, size_t max);
+
 /* Adds to a chart if it has room. A rule at NAN is not added. */
 void page_series(struct chart *c, struct chart_series s);
 /* A line without points. */

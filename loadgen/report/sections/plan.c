@@ -7,9 +7,11 @@
 
 #include "common/base/json_at.h"
 
-#define MIB 1048576.0
-#define COLUMNS "servers#;clients each#;CPUs used#;memory#MiB;pinned#MiB;queue pairs#;descriptors#;messages#1/s;" \
-		"known how"
+static const struct page_column columns[] = {
+	{ "servers#", "hosts", 1, 0 }, { "clients each#", "clients_per_host", 1, 0 }, { "CPUs used#", "cores", 1, 2 },
+	{ "memory#MiB", "memory_bytes", 1 / 1048576.0, 1 }, { "pinned#MiB", "pinned_bytes", 1 / 1048576.0, 2 },
+	{ "queue pairs#", "qps", 1, 0 }, { "descriptors#", "fds", 1, 0 }, { "messages#1/s", "messages_per_s", 1, 0 }, { 0 }
+};
 
 static const char *source_words(struct page *p, const json_t *row)
 {
@@ -26,10 +28,8 @@ static void add_row(struct page *p, struct doc_table *t, const json_t *row)
 	page_add(t, beyond ? DOC_WARN : DOC_PLAIN, "0", json_number_at(row, "clients"));
 	if (p->growth > 0)
 		doc_number(t, json_number_at(row, "with_growth"), 0);
-	page_cells(t, "00212000s", json_number_at(row, "hosts"), json_number_at(row, "clients_per_host"),
-		   json_number_at(row, "cores"), json_number_at(row, "memory_bytes") / MIB,
-		   json_number_at(row, "pinned_bytes") / MIB, json_number_at(row, "qps"), json_number_at(row, "fds"),
-		   json_number_at(row, "messages_per_s"), source_words(p, row));
+	page_cells_of(p, t, columns, row);
+	page_cells(t, "s", source_words(p, row));
 }
 
 static const char *capacity_words(const json_t *plan)
@@ -74,7 +74,9 @@ void section_plan(struct page *p)
 	say_plan(p);
 	t = page_table(p, "plan", "For other numbers of clients, headroom and growth: performance_test report with "
 		       "--plan, --headroom, --growth.",
-		       p->growth > 0 ? "clients#;with growth#;" COLUMNS : "clients#;" COLUMNS);
+		       p->growth > 0 ? "clients#;with growth#" : "clients#");
+	page_columns(p, t, columns);
+	doc_column(t, "known how", NULL, false);
 	json_array_foreach(rows, i, row) {
 		add_row(p, t, row);
 	}

@@ -14,43 +14,43 @@
 #define BUSY 0.9
 
 static const struct figures cpu = {
-	"cpu", "CPUs in use", "CPUs in use", "CPUs in use for each number of clients.", false, {
-		{ "server", "CPUs", TREND_CPUS "server", 1, 2, false },
-		{ "generator", "CPUs", TREND_CPUS "generator", 1, 2, false },
-		{ "generator's machine", "CPUs", TREND_CPUS "machine", 1, 2, false },
+	"cpu", "CPUs in use", "CPUs in use", "CPUs in use for each number of clients.", false, 3, {
+		{ "server#CPUs", PAGE_CPUS("resources.server"), 1, 2 },
+		{ "generator#CPUs", PAGE_CPUS("resources.generator"), 1, 2 },
+		{ "generator's machine#CPUs", PAGE_MACHINE_CPUS, 1, 2 },
 	},
 };
 
 static const struct figures memory = {
-	"memory", "Memory", "MiB", "Memory for each number of clients.", false, {
-		{ "server resident", "MiB", "resources.server.rss_bytes", MIB, 2, false },
-		{ "server pinned", "MiB", "resources.server.pinned_bytes", MIB, 2, false },
-		{ "generator resident", "MiB", "resources.generator.rss_bytes", MIB, 2, false },
-		{ "kernel", "MiB", "resources.server.machine_kernel_bytes", MIB, 2, false },
+	"memory", "Memory", "MiB", "Memory for each number of clients.", false, 4, {
+		{ "server resident#MiB", "resources.server.rss_bytes", MIB, 2 },
+		{ "server pinned#MiB", "resources.server.pinned_bytes", MIB, 2 },
+		{ "generator resident#MiB", "resources.generator.rss_bytes", MIB, 2 },
+		{ "kernel#MiB", "resources.server.machine_kernel_bytes", MIB, 2 },
 	},
 };
 
 static const struct figures counts = {
 	"counts", "Descriptors, queue pairs, completion queues, memory regions", "in use",
-	"Descriptors, queue pairs, completion queues and memory regions for each number of clients.", false, {
-		{ "server descriptors", NULL, "resources.server.fds", 1, 0, false },
-		{ "server QPs", NULL, "resources.server.qps", 1, 0, false },
-		{ "server CQs", NULL, "resources.server.cqs", 1, 0, false },
-		{ "server MRs", NULL, "resources.server.mrs", 1, 0, false },
-		{ "generator descriptors", NULL, "resources.generator.fds", 1, 0, false },
-		{ "generator QPs", NULL, "resources.generator.qps", 1, 0, false },
-		{ "generator CQs", NULL, "resources.generator.cqs", 1, 0, false },
-		{ "generator MRs", NULL, "resources.generator.mrs", 1, 0, false },
+	"Descriptors, queue pairs, completion queues and memory regions for each number of clients.", false, 8, {
+		{ "server descriptors#", "resources.server.fds", 1, 0 },
+		{ "server QPs#", "resources.server.qps", 1, 0 },
+		{ "server CQs#", "resources.server.cqs", 1, 0 },
+		{ "server MRs#", "resources.server.mrs", 1, 0 },
+		{ "generator descriptors#", "resources.generator.fds", 1, 0 },
+		{ "generator QPs#", "resources.generator.qps", 1, 0 },
+		{ "generator CQs#", "resources.generator.cqs", 1, 0 },
+		{ "generator MRs#", "resources.generator.mrs", 1, 0 },
 	},
 };
 
 static const struct figures lag = {
 	"lag", "Behind schedule", "behind schedule, us",
-	"How late messages were sent, for each number of clients, both axes logarithmic.", true, {
-		{ "p50", "us", "schedule_lag_ns.p50", 1e-3, 1, false },
-		{ "p99", "us", "schedule_lag_ns.p99", 1e-3, 1, false },
-		{ "maximum", "us", "schedule_lag_ns.max", 1e-3, 1, false },
-		{ "over 1 ms late", NULL, "sent_late", 1, 0, true },
+	"How late messages were sent, for each number of clients, both axes logarithmic.", true, 3, {
+		{ "p50#us", "schedule_lag_ns.p50", 1e-3, 1 },
+		{ "p99#us", "schedule_lag_ns.p99", 1e-3, 1 },
+		{ "maximum#us", "schedule_lag_ns.max", 1e-3, 1 },
+		{ "over 1 ms late#", "sent_late", 1, 0 },
 	},
 };
 
@@ -119,7 +119,8 @@ static struct line line_of(const struct page *p, const char *name, bool server)
 /* The line of CPU time goes through all points: unlike memory and queue pairs, it is released at once. */
 static void add_lines(struct page *p, struct doc_table *t, const char *side, double bytes)
 {
-	struct trend v = trend_figure(p, p->points, bytes, page_text(p, TREND_CPUS "%s", side), 1);
+	struct trend v = trend_figure(p, p->points, bytes, strcmp(side, "server") == 0 ? PAGE_CPUS("resources.server") :
+					PAGE_CPUS("resources.generator"), 1);
 	struct line line = stats_line(v.x, v.y, v.n);
 
 	add_line(t, side, "CPUs in use", &line, 1, "ss24440");

@@ -62,23 +62,10 @@ static void say_spread(struct page *p, const json_t *step, const char *id, const
 		 unit_name, page_text_at(most, "target", "unknown"));
 }
 
-/* Of the step with the most clients, the last run. */
-static const json_t *largest_step(const struct page *p)
-{
-	const json_t *largest = NULL;
-
-	for (size_t i = 0; i < read_n_steps(p->run); i++) {
-		const json_t *step = read_step(p->run, i);
-
-		if (!largest || read_amount(step, "target_clients") >= read_amount(largest, "target_clients"))
-			largest = step;
-	}
-	return largest;
-}
-
 void section_servers(struct page *p)
 {
-	const json_t *largest = largest_step(p);
+	const struct point *most = p->points->n ? &p->points->v[p->points->n - 1] : NULL;
+	const json_t *largest = most ? most->steps[most->n - 1] : NULL;
 	struct doc_table *t;
 
 	if (json_array_size(json_at(p->run, "servers")) < 2)

@@ -32,22 +32,14 @@ static void add(struct trend *v, double clients, struct estimate e, double scale
 	v->n++;
 }
 
-static struct estimate figure_of(const struct point *at, const char *path)
-{
-	size_t n = strlen(TREND_CPUS);
-
-	if (strncmp(path, TREND_CPUS, n) == 0)
-		return point_range_of(at, point_cores, path + n);
-	return strcmp(path, TREND_THROUGHPUT) == 0 ? point_throughput(at) : point_range(at, path);
-}
-
 struct trend trend_figure(struct page *p, const struct points *points, double bytes, const char *path, double scale)
 {
 	struct trend v = empty_trend(p, points);
 
 	for (size_t i = 0; i < points->n; i++)
 		if (points->v[i].bytes == bytes)
-			add(&v, points->v[i].clients, figure_of(&points->v[i], path), scale);
+			add(&v, points->v[i].clients, strcmp(path, TREND_THROUGHPUT) == 0 ?
+			    point_throughput(&points->v[i]) : page_estimate(&points->v[i], path), scale);
 	return v;
 }
 
@@ -110,7 +102,7 @@ size_t figures_read(struct page *p, const struct figures *f, double bytes, struc
 {
 	size_t known = 0;
 
-	for (size_t i = 0; i < FIGURES_MAX && f->v[i].label; i++) {
+	for (size_t i = 0; f->v[i].title; i++) {
 		out[i] = trend_figure(p, p->points, bytes, f->v[i].path, f->v[i].scale);
 		known += out[i].known;
 	}
@@ -124,21 +116,11 @@ void figures_show(struct page *p, const struct figures *f, const struct trend v[
 {
 	struct chart c = { .x_label = "clients", .y_label = f->y_label, .y_log = f->logarithmic,
 			   .x_log = f->logarithmic || trend_wants_log(p->points) };
-	struct doc_table *t;
-	size_t n = 0;
 
-	for (; n < FIGURES_MAX && f->v[n].label; n++)
-		if (!f->v[n].only_in_table)
-			trend_draw(&c, &v[n], f->v[n].label, false);
+	for (size_t i = 0; i < f->drawn; i++)
+		trend_draw(&c, &v[i], page_text(p, "%.*s", (int)strcspn(f->v[i].title, "#"), f->v[i].title), false);
 	page_chart(p, page_text(p, "%s-chart", f->id), f->title, &c, f->description);
-	t = page_table(p, f->id, NULL, "clients#");
-	for (size_t k = 0; k < n; k++)
-		doc_column(t, f->v[k].label, f->v[k].unit, true);
-	for (size_t i = 0; i < v[0].n; i++) {
-		page_add(t, DOC_PLAIN, "0", v[0].x[i]);
-		for (size_t k = 0; k < n; k++)
-			doc_number(t, i < v[k].n ? v[k].y[i] : NAN, f->v[k].decimals); /* none if memory ran out */
-	}
+	page_points(p, f->id, NULL, f->v);
 }
 
 /* --- bars --- */

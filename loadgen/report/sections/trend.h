@@ -13,11 +13,9 @@ struct trend {
 	size_t first, last;		/* of those; 0 when there are none */
 };
 
-/* Of all points with messages of `bytes`: the figure at a path of the steps, multiplied by `scale`. Two paths stand for
- * more than a number in run.json: throughput has the interval of point_throughput, and TREND_CPUS "server" (or another
- * side of read_cores) is the CPUs in use. */
+/* Of all points with messages of `bytes`: the figure at a path of the steps, multiplied by `scale`. The path is
+ * as of page_figure; throughput has the interval of point_throughput. */
 #define TREND_THROUGHPUT "throughput_msgs_per_s"
-#define TREND_CPUS "cpus:"
 struct trend trend_figure(struct page *p, const struct points *points, double bytes, const char *path, double scale);
 /* A percentile of the response time, in us. */
 struct trend trend_response_us(struct page *p, const struct points *points, struct source *source, double bytes,
@@ -37,19 +35,12 @@ bool trend_wants_log(const struct points *points);
 
 #define FIGURES_MAX 8
 
-struct figure {
-	const char *label, *unit;
-	const char *path;		/* as of trend_figure */
-	double scale;
-	int decimals;
-	bool only_in_table;
-};
-
 struct figures {
 	const char *id, *title;		/* of the table; the chart is <id>-chart */
 	const char *y_label, *description;
 	bool logarithmic;		/* both axes */
-	struct figure v[FIGURES_MAX];	/* up to the first without a label */
+	size_t drawn;			/* the first ones of the columns, by the chart */
+	struct page_column v[FIGURES_MAX + 1];
 };
 
 /* Their trends, into `out`; returns how many of all their points are known. Out of memory: none is. */

@@ -34,7 +34,7 @@ static void add_place_badges(struct page *p)
 {
 	const json_t *env = json_at(p->run, "environment.clients");
 	const char *device = json_text_at(env, "rdma_device.name");
-	double busy = found_cpu_share(p, "machine");
+	double busy = found_cpu_share(p, false);
 
 	if (found_socket(p))
 		doc_badge(p->doc, DOC_WARN, "badge-transport", page_text(p, "over %s", found_socket(p)),
@@ -171,28 +171,16 @@ static void say_limiting_resource(struct page *p)
 		doc_text(p->doc, "limiting-none", "Limiting resource: this run found none.");
 }
 
-static const char *capacity_figure(struct page *p, const struct found *c)
-{
-	/* More hosts would tell the number. */
-	if (c->at_least && *found_hosts_at_limit(p, isfinite(c->clients) ? c->clients : c->low))
-		return "add hosts";
-	if (isfinite(c->clients))
-		return page_text(p, "%s%s", c->at_least ? "at least " : "", page_count(p, c->clients));
-	if (c->at_least && isfinite(c->low))
-		return page_text(p, "none up to %s", page_count(p, c->low));
-	return "not known";
-}
-
 static void add_capacity(struct page *p, struct doc_table *t, const char *name, const struct found *c,
 			 const char *otherwise)
 {
-	page_add(t, DOC_PLAIN, "ss00sss", name, capacity_figure(p, c), c->low, c->high,
+	page_add(t, DOC_PLAIN, "ss00sss", name, found_clients_words(p, c), c->low, c->high,
 		 c->tries > 0 ? page_text(p, "%s of %s", page_count(p, c->passes), page_count(p, c->tries)) : "–",
 		 !isfinite(c->clients) ? "–" : c->confirmed ? "yes" : "no",
 		 c->reason && *c->reason ? c->reason : otherwise);
 }
 
-static void table_capacities(struct page *p)
+void table_capacities(struct page *p)
 {
 	struct doc_table *t = page_table(p, "capacities", "The three capacities, each with the most clients that were "
 					 "still good and the fewest that were not. A step is still good if it held 99 "

@@ -6,37 +6,14 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "loadgen/analysis/baseline.h"
+#include "loadgen/analysis/untaken.h"
+#include "loadgen/report/sections/sections.h"
 
 #define POINTS_MAX 512u
 #define CANDIDATES_MAX 16u
 
 /* --- candidates against the baseline --- */
-
-static const struct shown {
-	const char *metric, *title;
-} shown[] = {
-	{ "throughput_msgs_per_s", "messages/s" }, { "throughput_bytes_per_s", "bandwidth" }, { "response_p50_ns", "p50" },
-	{ "response_p95_ns", "p95" }, { "response_p99_ns", "p99" }, { "response_p99_9_ns", "p99.9" },
-	{ "server_cpu_ns_per_message", "server CPU an operation" },
-	{ "generator_cpu_ns_per_message", "generator CPU an operation" },
-};
-
-static enum doc_tone tone_of(const char *verdict)
-{
-	if (strcmp(verdict, "regression") == 0)
-		return DOC_BAD;
-	return strcmp(verdict, "improvement") == 0 ? DOC_GOOD : DOC_PLAIN;
-}
-
-static const char *in_unit(struct page *p, const json_t *row, const char *path)
-{
-	const char *unit = page_text_at(row, "unit", "");
-	double v = json_number_at(row, path);
-
-	if (strcmp(unit, "bytes_per_s") == 0)
-		return isfinite(v) ? page_text(p, "%.5g GB/s", v / 1e9) : "unknown";
-	return page_in_unit(p, v, unit);
-}
 
 static const char *improvement(struct page *p, const json_t *row)
 {
@@ -55,16 +32,16 @@ static void add_rows(struct page *p, struct doc_table *t, const json_t *point, c
 	const json_t *row;
 	size_t i;
 
-	for (size_t k = 0; k < sizeof(shown) / sizeof(shown[0]); k++)
-		json_array_foreach(json_at(candidate, "rows"), i, row) {
-			const char *verdict = page_text_at(row, "verdict", "unknown");
+	json_array_foreach(json_at(candidate, "rows"), i, row) {
+		const char *unit = json_text_at(row, "unit");
 
-			if (strcmp(page_text_at(row, "metric", ""), shown[k].metric) != 0 || !page_takes_row(p))
-				continue;
-			page_add(t, tone_of(verdict), "00ssssss", json_number_at(point, "clients"),
-				 json_number_at(point, "message_bytes"), page_text_at(candidate, "name", "unknown"), shown[k].title,
-				 in_unit(p, row, "base.value"), in_unit(p, row, "run.value"), improvement(p, row), verdict);
-		}
+		if (page_takes_row(p))
+			page_add(t, baseline_tone(row), "000ssssss", json_number_at(point, "clients"),
+				 json_number_at(point, "message_bytes"), json_number_at(point, "offered_per_s"),
+				 page_text_at(candidate, "name", "unknown"), baseline_metric_words(row),
+				 baseline_figure(p, json_at(row, "base"), unit), baseline_figure(p, json_at(row, "run"), unit),
+				 improvement(p, row), page_text_at(row, "verdict", "unknown"));
+	}
 }
 
 static void show_comparison(struct page *p, const char *id, const json_t *comparison)
@@ -73,11 +50,8 @@ static void show_comparison(struct page *p, const char *id, const json_t *compar
 	struct doc_table *t;
 	size_t i, k;
 
-	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s rounds in which all took turns; an improvement "
-		 "above 0 is better, whatever the figure, and has the range of the rounds.",
-		 page_text_at(comparison, "baseline", "unknown"), page_count(p, json_number_at(comparison, "rounds")));
-	t = page_table(p, page_text(p, "%s_comparison", id), "Candidates against the baseline.",
-		       "clients#;size#bytes;candidate;figure;baseline;candidate's;improvement;verdict");
+	t = page_table(p, page_text(p, "%s_comparison", id), "Candidates against the baseline, with the range of the rounds.",
+		       "clients#;size#bytes;offered#/s;candidate;figure;baseline;candidate's;improvement;verdict");
 	json_array_foreach(json_object_get(comparison, "points"), i, point) {
 		if (i == POINTS_MAX)
 			break;
@@ -151,10 +125,99 @@ void comparison_answer(struct page *p, const json_t *comparison)
 		   page_text(p, "of %zu figures, over all sizes and candidates.", all));
 }
 
+/* --- what is said --- */
+
+/* An alternative that did not run as it was meant to is no comparison of what its name says. */
+static void say_untaken(struct page *p, const json_t *comparison)
+{
+	const json_t *o, *e;
+	char text[256];
+	size_t i, k;
+
+	json_array_foreach(json_object_get(comparison, "alternatives"), i, o)
+		json_array_foreach(json_object_get(o, "not_taken"), k, e)
+			if (page_takes_row(p))
+				doc_item(p->doc, NULL, "Not as asked, %s: %s", page_text_at(o, "name", "unknown"),
+					 untaken_text(e, text, sizeof(text)));
+}
+
+static void say_crossovers(struct page *p, const json_t *comparison)
+{
+	const json_t *c;
+	size_t i;
+
+	json_array_foreach(json_object_get(comparison, "crossovers"), i, c) {
+		if (page_takes_row(p))
+			doc_item(p->doc, NULL, "%s, %s: at about %s a second offered, the p99 of %s crosses the baseline's; beyond "
+				 "it, it is %s.", page_clients(p, json_number_at(c, "clients")),
+				 page_bytes(p, json_number_at(c, "message_bytes")),
+				 page_count(p, json_number_at(c, "offered_per_s")), page_text_at(c, "name", "unknown"),
+				 json_is_true(json_object_get(c, "faster_beyond")) ? "lower" : "higher");
+	}
+}
+
+static void say_comparison(struct page *p, const json_t *comparison)
+{
+	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s rounds in which all took turns; an improvement "
+		 "above 0 is better, whatever the figure.", page_text_at(comparison, "baseline", "unknown"),
+		 page_count(p, json_number_at(comparison, "rounds")));
+	if (json_number_at(comparison, "rounds") < BASELINE_ROUNDS)
+		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.",
+			 BASELINE_ROUNDS);
+	say_untaken(p, comparison);
+	say_crossovers(p, comparison);
+	side_by_side_say(p, comparison);
+}
+
+/* --- in short --- */
+
+/* "+12.3 %, improvement"; what is the same, or has no verdict, has none here. */
+static const char *change(struct page *p, const json_t *candidate, const char *metric)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(candidate, "rows"), i, row) {
+		double ratio = json_number_at(row, "round_ratio.value");
+
+		if (strcmp(page_text_at(row, "metric", ""), metric) == 0 && isfinite(ratio))
+			return page_text(p, "%+.1f %%%s%s", 100 * (ratio - 1), baseline_tone(row) ? ", " : "",
+					 baseline_tone(row) ? json_text_at(row, "verdict") : "");
+	}
+	return "–";
+}
+
+void comparison_brief(struct page *p, const json_t *comparison)
+{
+	static const struct page_column changes[] = {
+		{ "offered#/s", NULL, 0, 0 }, { "candidate", NULL, 0, 0 }, { "messages/s", "throughput_msgs_per_s", 0, 0 },
+		{ "p50", "response_p50_ns", 0, 0 }, { "p99", "response_p99_ns", 0, 0 },
+		{ "server CPU an operation", "server_cpu_ns_per_message", 0, 0 }, { 0 }
+	};
+	bool swept = isfinite(json_number_at(json_array_get(json_at(comparison, "points"), 0), "offered_per_s"));
+	struct doc_table *t;
+	const json_t *point, *candidate;
+	size_t i, k;
+
+	say_comparison(p, comparison);
+	t = page_table(p, "comparison", "Improvements over the baseline.", "clients#;size#bytes");
+	page_columns(p, t, swept ? changes : changes + 1);
+	json_array_foreach(json_object_get(comparison, "points"), i, point)
+		json_array_foreach(json_object_get(point, "candidates"), k, candidate) {
+			page_add(t, DOC_PLAIN, "00", json_number_at(point, "clients"), json_number_at(point, "message_bytes"));
+			if (swept)
+				page_cells(t, "0", json_number_at(point, "offered_per_s"));
+			page_cells(t, "s", page_text_at(candidate, "name", "unknown"));
+			for (const struct page_column *c = changes + 2; c->title; c++)
+				page_cells(t, "s", change(p, candidate, c->path));
+		}
+}
+
 /* --- all of it --- */
 
 void comparison_show(struct page *p, const char *id, const json_t *comparison)
 {
+	say_comparison(p, comparison);
 	side_by_side_show(p, id, comparison);
 	draw_comparison(p, id, comparison);
 	show_comparison(p, id, comparison);

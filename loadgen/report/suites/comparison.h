@@ -11,7 +11,10 @@ void comparison_verdicts(const json_t *comparison, size_t *better, size_t *worse
 void comparison_answer(struct page *p, const json_t *comparison);
 /* Curves and tables; names of charts and tables begin with `id`. */
 void comparison_show(struct page *p, const char *id, const json_t *comparison);
-/* Its part that has the alternatives beside each other (side_by_side.c). */
+/* What is to know of it, and a row for each candidate at each point. */
+void comparison_brief(struct page *p, const json_t *comparison);
+/* Its parts that have the alternatives beside each other (side_by_side.c): who is ahead in words; curves and tables. */
+void side_by_side_say(struct page *p, const json_t *comparison);
 void side_by_side_show(struct page *p, const char *id, const json_t *comparison);
 
 /* All of a comparison alone, whose folder has compare.json; `path` leads from the report to that. */

@@ -10,7 +10,6 @@
 
 #define POINTS_MAX 512u
 #define ALTERNATIVES_MAX 16u
-#define STAGES_MAX 16u
 #define CROSSINGS_MAX 64u	/* as many as sizes of a run */
 
 /* --- who is ahead --- */
@@ -48,28 +47,6 @@ static void say_contest(struct page *p, const json_t *contest)
 
 /* --- tables --- */
 
-static const struct column {
-	const char *title, *name;
-	double unit;
-	int decimals;
-} columns[] = {
-	{ "p50#us", "response_p50_ns", 1e3, 1 },
-	{ "p95#us", "response_p95_ns", 1e3, 1 },
-	{ "p99#us", "response_p99_ns", 1e3, 1 },
-	{ "p99.9#us", "response_p99_9_ns", 1e3, 1 },
-	{ "jitter, p99/p50#", "jitter_ratio", 1, 2 },
-	{ "messages#1/s", "throughput_msgs_per_s", 1, 0 },
-	{ "bandwidth#GB/s", "throughput_bytes_per_s", 1e9, 5 },
-	{ "server CPU#us/op", "server_cpu_ns_per_message", 1e3, 1 },
-	{ "generator CPU#us/op", "generator_cpu_ns_per_message", 1e3, 1 },
-	{ "connecting p50#ms", "connect_p50_ns", 1e6, 2 },
-	{ "connecting p99#ms", "connect_p99_ns", 1e6, 2 },
-	{ "server resident#KiB/client", "server_rss_bytes_per_client", 1024, 1 },
-	{ "kernel#KiB/client", "machine_kernel_bytes_per_client", 1024, 1 },
-};
-
-#define COLUMNS_N (sizeof(columns) / sizeof(columns[0]))
-
 /* Some alternative has it at some point. */
 static bool is_known(const json_t *points, const char *path)
 {
@@ -83,74 +60,49 @@ static bool is_known(const json_t *points, const char *path)
 	return false;
 }
 
-static void add_row(struct doc_table *t, const bool known[COLUMNS_N], const json_t *point, const json_t *o)
+/* Each alternative at each point, with the point's clients and size. The caller's. */
+static json_t *alternatives_of(const json_t *points)
 {
-	doc_row(t, DOC_PLAIN);
-	doc_number(t, json_number_at(point, "clients"), 0);
-	doc_number(t, json_number_at(point, "message_bytes"), 0);
-	doc_cell(t, "%s", page_text_at(o, "name", "unknown"));
-	for (size_t k = 0; k < COLUMNS_N; k++)
-		if (known[k])
-			doc_number(t, json_number_at(o, columns[k].name) / columns[k].unit, columns[k].decimals);
+	json_t *all = json_array(), *point, *o;
+	size_t i, k;
+
+	json_array_foreach((json_t *)points, i, point)
+		json_array_foreach(json_object_get(point, "figures"), k, o)
+			if (i < POINTS_MAX && k < ALTERNATIVES_MAX) {
+				json_t *copy = json_is_object(o) ? json_copy(o) : json_object();
+
+				json_object_set(copy, "clients", json_object_get(point, "clients"));
+				json_object_set(copy, "message_bytes", json_object_get(point, "message_bytes"));
+				json_array_append_new(all, copy);
+			}
+	return all;
 }
 
 static void show_figures(struct page *p, const char *id, const json_t *points)
 {
-	const char *titles = "clients#;size#bytes;alternative";
-	const json_t *point, *o;
-	struct doc_table *t;
-	bool known[COLUMNS_N];
-	size_t i, k;
+	static const struct page_column columns[] = {
+		{ "clients#", "clients", 1, 0 }, { "size#bytes", "message_bytes", 1, 0 }, { "alternative", "name", 0, 0 },
+		{ "p50#us", "response_p50_ns", 1e-3, 1 }, { "p95#us", "response_p95_ns", 1e-3, 1 },
+		{ "p99#us", "response_p99_ns", 1e-3, 1 }, { "p99.9#us", "response_p99_9_ns", 1e-3, 1 },
+		{ "jitter, p99/p50#", "jitter_ratio", 1, 2 }, { "messages#1/s", "throughput_msgs_per_s", 1, 0 },
+		{ "bandwidth#GB/s", "throughput_bytes_per_s", 1e-9, 5 },
+		{ "server CPU#us/op", "server_cpu_ns_per_message", 1e-3, 1 },
+		{ "generator CPU#us/op", "generator_cpu_ns_per_message", 1e-3, 1 },
+		{ "connecting p50#ms", "connect_p50_ns", 1e-6, 2 }, { "connecting p99#ms", "connect_p99_ns", 1e-6, 2 },
+		{ "server resident#KiB/client", "server_rss_bytes_per_client", 1 / 1024.0, 1 },
+		{ "kernel#KiB/client", "machine_kernel_bytes_per_client", 1 / 1024.0, 1 }, { 0 }
+	};
+	static const struct page_column stages[] = {
+		{ "clients#", "clients", 1, 0 }, { "size#bytes", "message_bytes", 1, 0 }, { "alternative", "name", 0, 0 },
+		PAGE_STAGES("connect_stages.", ""), { 0 }
+	};
+	json_t *all = alternatives_of(points);
 
-	for (k = 0; k < COLUMNS_N; k++) {
-		known[k] = is_known(points, columns[k].name);
-		if (known[k])
-			titles = page_text(p, "%s;%s", titles, columns[k].title);
-	}
-	t = page_table(p, page_text(p, "%s_side_by_side", id), "Each alternative: medians of the rounds.", titles);
-	json_array_foreach(points, i, point)
-		json_array_foreach(json_object_get(point, "figures"), k, o)
-			if (i < POINTS_MAX && k < ALTERNATIVES_MAX && page_takes_row(p))
-				add_row(t, known, point, o);
-}
-
-/* A row for each stage that some alternative has, of the point with the most clients. */
-static void show_stages(struct page *p, const char *id, const json_t *points)
-{
-	const json_t *point, *most = NULL, *all, *o, *v;
-	const char *titles = "stage", *stage;
-	struct doc_table *t;
-	size_t i, k;
-
-	json_array_foreach(points, i, point) {
-		if (!most || json_number_at(point, "clients") > json_number_at(most, "clients"))
-			most = point;
-	}
-	all = json_object_get(most, "figures");
-	if (!isfinite(json_number_at(json_array_get(all, 0), "connect_stages.tcp_connect")))
-		return;
-	json_array_foreach(all, k, o) {
-		if (k < ALTERNATIVES_MAX)
-			titles = page_text(p, "%s;%s#ms", titles, page_text_at(o, "name", "unknown"));
-	}
-	t = page_table(p, page_text(p, "%s_stages", id), page_text(p, "Connecting by stage, p50, %s; a stage without a figure "
-		       "is none of that alternative's.", page_clients(p, json_number_at(most, "clients"))), titles);
-	i = 0;
-	json_object_foreach(json_object_get(json_array_get(all, 0), "connect_stages"), stage, v) {
-		const char *path;
-
-		if (i++ == STAGES_MAX)
-			break;
-		path = page_text(p, "connect_stages.%s", stage);
-		if (!is_known(points, path))
-			continue;
-		doc_row(t, DOC_PLAIN);
-		doc_cell(t, "%s", stage);
-		json_array_foreach(all, k, o) {
-			if (k < ALTERNATIVES_MAX)
-				doc_number(t, json_number_at(o, path) / 1e6, 2);
-		}
-	}
+	page_objects(p, page_text(p, "%s_side_by_side", id), "Each alternative: medians of the rounds.", columns, all, SIZE_MAX);
+	if (is_known(points, "connect_stages.tcp_connect"))
+		page_objects(p, page_text(p, "%s_stages", id), "Connecting by stage, p50. A stage without a figure is none of that "
+			     "alternative's.", stages, all, SIZE_MAX);
+	json_decref(all);
 }
 
 /* --- curves --- */
@@ -232,20 +184,25 @@ static void warn_of_software(struct page *p, const json_t *comparison)
 		 json_is_true(json_at(comparison, "environment.is_emulated_cpu")) ? " on an emulated CPU" : "");
 }
 
-void side_by_side_show(struct page *p, const char *id, const json_t *comparison)
+void side_by_side_say(struct page *p, const json_t *comparison)
 {
-	const json_t *points = json_object_get(comparison, "points"), *contest;
+	const json_t *contest;
 	size_t i;
 
 	warn_of_software(p, comparison);
-	/* Comparisons that were made before these figures were kept have none. */
-	if (json_array_size(json_object_get(json_array_get(points, 0), "figures")) == 0)
-		return;
 	json_array_foreach(json_object_get(comparison, "sizes"), i, contest) {
 		if (i < POINTS_MAX)
 			say_contest(p, contest);
 	}
+}
+
+void side_by_side_show(struct page *p, const char *id, const json_t *comparison)
+{
+	const json_t *points = json_object_get(comparison, "points");
+
+	/* Comparisons that were made before these figures were kept have none. */
+	if (json_array_size(json_object_get(json_array_get(points, 0), "figures")) == 0)
+		return;
 	draw_sizes(p, id, points);
 	show_figures(p, id, points);
-	show_stages(p, id, points);
 }

@@ -16,35 +16,30 @@
 
 /* --- figures of steps --- */
 
-static const struct column {
-	const char *title, *name;
-	double unit;
-	int decimals;
-} columns[] = {
+static const struct page_column columns[] = {
 	{ "clients#", "clients", 1, 0 },
 	{ "size#bytes", "message_bytes", 1, 0 },
-	{ "connecting p50#ms", "connect_p50_ns", 1e6, 2 },
-	{ "connecting p99#ms", "connect_p99_ns", 1e6, 2 },
-	{ "full handshake p50#ms", "connect_full_p50_ns", 1e6, 2 },
-	{ "resumed p50#ms", "connect_resumed_p50_ns", 1e6, 2 },
+	{ "connecting p50#ms", "connect_p50_ns", 1e-6, 2 },
+	{ "connecting p99#ms", "connect_p99_ns", 1e-6, 2 },
+	{ "full handshake p50#ms", "connect_full_p50_ns", 1e-6, 2 },
+	{ "resumed p50#ms", "connect_resumed_p50_ns", 1e-6, 2 },
 	{ "messages#1/s", "messages_per_s", 1, 0 },
-	{ "bandwidth#GB/s", "bytes_per_s", 1e9, 5 },
-	{ "to the server#GB/s", "to_server_bytes_per_s", 1e9, 5 },
-	{ "from the server#GB/s", "from_server_bytes_per_s", 1e9, 5 },
-	{ "mean#us", "response_mean_ns", 1e3, 1 },
-	{ "p50#us", "response_p50_ns", 1e3, 1 },
-	{ "one way (half of it)#us", "one_way_p50_ns", 1e3, 1 },
-	{ "p95#us", "response_p95_ns", 1e3, 1 },
-	{ "p99#us", "response_p99_ns", 1e3, 1 },
-	{ "p99.9#us", "response_p99_9_ns", 1e3, 1 },
+	{ "bandwidth#GB/s", "bytes_per_s", 1e-9, 5 },
+	{ "to the server#GB/s", "to_server_bytes_per_s", 1e-9, 5 },
+	{ "from the server#GB/s", "from_server_bytes_per_s", 1e-9, 5 },
+	{ "mean#us", "response_mean_ns", 1e-3, 1 },
+	{ "p50#us", "response_p50_ns", 1e-3, 1 },
+	{ "one way (half of it)#us", "one_way_p50_ns", 1e-3, 1 },
+	{ "p95#us", "response_p95_ns", 1e-3, 1 },
+	{ "p99#us", "response_p99_ns", 1e-3, 1 },
+	{ "p99.9#us", "response_p99_9_ns", 1e-3, 1 },
 	{ "jitter, p99/p50#", "jitter_ratio", 1, 2 },
 	{ "came back#1/s", "churn_cycles_per_s", 1, 1 },
-	{ "away p50#ms", "churn_away_p50_ns", 1e6, 2 },
-	{ "server CPU#us/op", "server_cpu_ns_per_operation", 1e3, 1 },
-	{ "generator CPU#us/op", "generator_cpu_ns_per_operation", 1e3, 1 },
+	{ "away p50#ms", "churn_away_p50_ns", 1e-6, 2 },
+	{ "server CPU#us/op", "server_cpu_ns_per_operation", 1e-3, 1 },
+	{ "generator CPU#us/op", "generator_cpu_ns_per_operation", 1e-3, 1 },
+	{ 0 }
 };
-
-#define COLUMNS_N (sizeof(columns) / sizeof(columns[0]))
 
 static bool is_known(const json_t *steps, const char *name)
 {
@@ -56,33 +51,6 @@ static bool is_known(const json_t *steps, const char *name)
 			return true;
 	}
 	return false;
-}
-
-/* A column for each figure that a step has. */
-static void show_steps(struct page *p, const char *id, const json_t *steps)
-{
-	const json_t *step;
-	struct doc_table *t;
-	const char *titles = "";
-	bool known[COLUMNS_N];
-	size_t i;
-
-	for (size_t k = 0; k < COLUMNS_N; k++) {
-		known[k] = is_known(steps, columns[k].name);
-		if (known[k])
-			titles = page_text(p, "%s%s%s", titles, *titles ? ";" : "", columns[k].title);
-	}
-	if (!*titles)
-		return;
-	t = page_table(p, page_text(p, "%s_steps", id), "What was measured.", titles);
-	json_array_foreach(steps, i, step) {
-		if (i == STEPS_MAX || !page_takes_row(p))
-			break;
-		doc_row(t, DOC_PLAIN);
-		for (size_t k = 0; k < COLUMNS_N; k++)
-			if (known[k])
-				doc_number(t, json_number_at(step, columns[k].name) / columns[k].unit, columns[k].decimals);
-	}
 }
 
 static size_t count_distinct(const json_t *steps, const char *name)
@@ -100,50 +68,51 @@ static size_t count_distinct(const json_t *steps, const char *name)
 	return n;
 }
 
-static void add_line(struct page *p, struct chart *c, const json_t *steps, const char *x_name, const char *name, double unit,
-		     const char *label, bool right)
+/* Charts of an entry: time and bandwidth of operations; of one without operations, the time to connect. */
+static const struct {
+	const char *id, *title, *y_label, *description;
+	struct page_column curves[4];
+} charts[] = {
+	{ "times", "Time of an operation", "time of an operation, us",
+	  "Percentiles of the time of an operation; the table has the numbers.", {
+		{ "p50", "response_p50_ns", 1e-3, 0 }, { "p99", "response_p99_ns", 1e-3, 0 },
+		{ "p99.9", "response_p99_9_ns", 1e-3, 0 } } },
+	{ "bandwidth", "Bandwidth", "bandwidth, GB/s", "Bytes a second; the table has the numbers.", {
+		{ "bandwidth", "bytes_per_s", 1e-9, 0 } } },
+	{ "times", "Time to connect", "time to connect, ms", "Percentiles of the time to connect; the table has the numbers.", {
+		{ "p50", "connect_p50_ns", 1e-6, 0 }, { "p99", "connect_p99_ns", 1e-6, 0 } } },
+};
+
+static void add_curve(struct page *p, struct chart *c, const json_t *steps, const char *x_name, const struct page_column *curve)
 {
 	size_t n = json_array_size(steps) < STEPS_MAX ? json_array_size(steps) : STEPS_MAX;
 	double *x = page_numbers(p, n), *y = page_numbers(p, n);
 
-	if (!x || !y || !is_known(steps, name))
+	if (!x || !y || !is_known(steps, curve->path))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		x[i] = json_number_at(json_array_get(steps, i), x_name);
-		y[i] = json_number_at(json_array_get(steps, i), name) / unit;
+		y[i] = json_number_at(json_array_get(steps, i), curve->path) * curve->scale;
 	}
-	page_series(c, (struct chart_series){ .label = label, .mark = CHART_LINE, .x = x, .y = y, .n = n, .right = right });
+	page_series(c, (struct chart_series){ .label = curve->title, .mark = CHART_LINE, .x = x, .y = y, .n = n });
 }
 
-/* Times, and bandwidth, against the sizes, or against the clients if there is one size. */
+/* Against the sizes, or against the clients if there is one size. */
 static void draw_steps(struct page *p, const char *id, const json_t *steps)
 {
-	bool by_size = count_distinct(steps, "message_bytes") > 1;
-	const char *x = by_size ? "message_bytes" : "clients";
-	bool answers = is_known(steps, "response_p50_ns");
-	struct chart c = { .x_label = by_size ? "size, bytes" : "clients", .x_log = true, .y_log = true,
-			   .y_label = answers ? "time of an operation, us" : "time to connect, ms" };
+	bool by_size = count_distinct(steps, "message_bytes") > 1, answers = is_known(steps, "response_p50_ns");
 
 	if (!by_size && count_distinct(steps, "clients") < 2)
 		return;
-	if (answers) {
-		add_line(p, &c, steps, x, "response_p50_ns", 1e3, "p50", false);
-		add_line(p, &c, steps, x, "response_p99_ns", 1e3, "p99", false);
-		add_line(p, &c, steps, x, "response_p99_9_ns", 1e3, "p99.9", false);
-		page_chart(p, page_text(p, "%s-times", id), "Time of an operation", &c,
-			   "Percentiles of the time of an operation; the table has the numbers.");
-		c.n_series = 0;
-		c.y_label = "bandwidth, GB/s";
-		add_line(p, &c, steps, x, "bytes_per_s", 1e9, "bandwidth", false);
+	for (size_t i = answers ? 0 : 2; i < (answers ? 2 : 3); i++) {
+		struct chart c = { .x_label = by_size ? "size, bytes" : "clients", .x_log = true, .y_log = true,
+				   .y_label = charts[i].y_label };
+
+		for (const struct page_column *curve = charts[i].curves; curve->title; curve++)
+			add_curve(p, &c, steps, by_size ? "message_bytes" : "clients", curve);
 		if (c.n_series)
-			page_chart(p, page_text(p, "%s-bandwidth", id), "Bandwidth", &c,
-				   "Bytes a second; the table has the numbers.");
-		return;
+			page_chart(p, page_text(p, "%s-%s", id, charts[i].id), charts[i].title, &c, charts[i].description);
 	}
-	add_line(p, &c, steps, x, "connect_p50_ns", 1e6, "p50", false);
-	add_line(p, &c, steps, x, "connect_p99_ns", 1e6, "p99", false);
-	page_chart(p, page_text(p, "%s-times", id), "Time to connect", &c,
-		   "Percentiles of the time to connect; the table has the numbers.");
 }
 
 /* --- a chapter --- */
@@ -308,14 +277,15 @@ static void say_server(struct page *p, const json_t *entry)
 		doc_text(p->doc, NULL, "Server: %s.", why);
 }
 
-static void say_verdict(struct page *p, const json_t *entry)
+/* What is no pass; each line begins with `whose`. */
+static void say_verdict(struct page *p, const json_t *entry, const char *whose)
 {
 	const json_t *v;
 	size_t i;
 
 	json_array_foreach(json_object_get(entry, "verdict"), i, v) {
 		if (i < CANDIDATES_MAX)
-			doc_item(p->doc, NULL, "%s, %s: %s, %s (required: %s)", page_text_at(v, "result", "unknown"),
+			doc_item(p->doc, NULL, "%s%s, %s: %s, %s (required: %s)", whose, page_text_at(v, "result", "unknown"),
 				 page_clients(p, json_number_at(v, "clients")), page_text_at(v, "criterion", "unknown"),
 				 page_text_at(v, "measured", "unknown"), page_text_at(v, "required", "unknown"));
 	}
@@ -353,12 +323,12 @@ void section_suite_entry(struct page *p, const json_t *entry, const json_t *next
 		doc_note(p->doc, DOC_WARN, NULL, "%s", note);
 	if (*detail)
 		doc_note(p->doc, DOC_WARN, NULL, "Stopped: %s", detail);
-	say_verdict(p, entry);
+	say_verdict(p, entry, "");
 	if (comparison) {
 		comparison_show(p, id, comparison);
 	} else if (json_array_size(steps)) {
 		draw_steps(p, id, steps);
-		show_steps(p, id, steps);
+		page_objects(p, page_text(p, "%s_steps", id), "What was measured.", columns, steps, STEPS_MAX);
 	}
 	say_server(p, entry);
 	show_command(p, json_object_get(entry, "options"));
@@ -382,37 +352,36 @@ static void say_environment(struct page *p, const json_t *suite)
 		doc_note(p->doc, DOC_WARN, "environment", "Measured on software RDMA: not hardware figures.");
 }
 
-static void add_summary_row(struct doc_table *t, struct page *p, const json_t *entry, const json_t *step)
-{
-	const char *id = page_text_at(entry, "id", "entry");
-
-	doc_row(t, tone_of_entry(entry));
-	doc_cell_link(t, id, id);
-	page_cells(t, "0020511121s", json_number_at(step, "clients"), json_number_at(step, "message_bytes"),
-		   json_number_at(step, "connect_p50_ns") / 1e6, json_number_at(step, "messages_per_s"),
-		   json_number_at(step, "bytes_per_s") / 1e9, json_number_at(step, "response_p50_ns") / 1e3,
-		   json_number_at(step, "response_p99_ns") / 1e3, json_number_at(step, "response_p99_9_ns") / 1e3,
-		   json_number_at(step, "jitter_ratio"), json_number_at(step, "server_cpu_ns_per_operation") / 1e3,
-		   result_of(p, entry));
-}
-
 static void show_runs(struct page *p, const json_t *entries)
 {
-	struct doc_table *t = page_table(p, "summary", "Runs", "entry;clients#;size#bytes;connecting p50#ms;messages#1/s;"
-					 "bandwidth#GB/s;p50#us;p99#us;p99.9#us;jitter#;server CPU#us/op;result");
-	const json_t *entry, *step;
-	size_t i, k;
+	static const struct page_column summary[] = {
+		{ "clients#", "clients", 1, 0 }, { "size#bytes", "message_bytes", 1, 0 },
+		{ "connecting p50#ms", "connect_p50_ns", 1e-6, 2 }, { "messages#1/s", "messages_per_s", 1, 0 },
+		{ "bandwidth#GB/s", "bytes_per_s", 1e-9, 5 }, { "p50#us", "response_p50_ns", 1e-3, 1 },
+		{ "p99#us", "response_p99_ns", 1e-3, 1 }, { "p99.9#us", "response_p99_9_ns", 1e-3, 1 },
+		{ "jitter#", "jitter_ratio", 1, 2 }, { "server CPU#us/op", "server_cpu_ns_per_operation", 1e-3, 1 }, { 0 }
+	};
+	struct doc_table *t = page_table(p, "summary", "Runs", "entry");
+	const json_t *entry;
+	size_t i;
 
+	page_columns(p, t, summary);
+	doc_column(t, "result", NULL, false);
 	json_array_foreach(entries, i, entry) {
+		const json_t *steps = json_object_get(entry, "steps");
+		const char *id = page_text_at(entry, "id", "entry");
+		size_t n = json_array_size(steps), k = 0;
+
 		if (json_object_get(entry, "comparison"))
 			continue;
-		json_array_foreach(json_object_get(entry, "steps"), k, step) {
-			if (k == STEPS_MAX || !page_takes_row(p))
+		do {
+			if (!page_takes_row(p))
 				break;
-			add_summary_row(t, p, entry, step);
-		}
-		if (json_array_size(json_object_get(entry, "steps")) == 0)
-			add_summary_row(t, p, entry, NULL);
+			doc_row(t, tone_of_entry(entry));
+			doc_cell_link(t, id, id);
+			page_cells_of(p, t, summary, json_array_get(steps, k));
+			page_cells(t, "s", result_of(p, entry));
+		} while (++k < n && k < STEPS_MAX);
 	}
 }
 
@@ -439,6 +408,26 @@ static void show_comparisons(struct page *p, const json_t *entries)
 	}
 }
 
+/* What kept entries from being a plain success. */
+static void say_ends(struct page *p, const json_t *entries)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		const char *id = page_text_at(entry, "id", "entry"), *note = json_text_at(entry, "note");
+		const char *detail = page_text_at(entry, "stop_detail", "");
+
+		if (strcmp(page_text_at(entry, "status", ""), "failed") == 0)
+			doc_item(p->doc, NULL, "%s: did not run; the line on stderr says why", id);
+		if (note)
+			doc_item(p->doc, NULL, "%s: %s", id, note);
+		if (*detail)
+			doc_item(p->doc, NULL, "%s: stopped: %s: %s", id, page_text_at(entry, "stop_reason", "unknown"), detail);
+		say_verdict(p, entry, page_text(p, "%s: ", id));
+	}
+}
+
 void section_suite_summary(struct page *p, const json_t *suite)
 {
 	const json_t *entries = json_object_get(suite, "entries"), *entry;
@@ -460,4 +449,5 @@ void section_suite_summary(struct page *p, const json_t *suite)
 	say_environment(p, suite);
 	show_runs(p, entries);
 	show_comparisons(p, entries);
+	say_ends(p, entries);
 }

@@ -58,6 +58,7 @@ char *doc_rig_written(const struct doc *d, enum doc_form form)
 	switch (form) {
 	case DOC_FORM_HTML: ret = doc_write_html(d, out); break;
 	case DOC_FORM_MARKDOWN: ret = doc_write_markdown(d, out); break;
+	case DOC_FORM_TEXT: ret = doc_write_text(d, out); break;
 	}
 	assert_int_equal(ret, 0);
 	assert_int_equal(fclose(out), 0);

@@ -9,7 +9,7 @@
 
 #include "loadgen/report/doc/doc.h"
 
-enum doc_form { DOC_FORM_HTML, DOC_FORM_MARKDOWN };
+enum doc_form { DOC_FORM_HTML, DOC_FORM_MARKDOWN, DOC_FORM_TEXT };
 
 /* A document, titled "Title"; what is asserted on the way fails the test. */
 struct doc *doc_rig_new(void);

@@ -114,6 +114,7 @@ TEST(command__a_run__report_and_its_files)
 	assert_int_not_equal(access(D "/report.html.tmp", F_OK), 0);
 	expect("run --format html", 0, "<html");
 	expect("--format markdown run", 0, "\n## ");
+	expect("--format text run", 0, "\nEach step\n=========\n");
 }
 
 TEST(command__output__files_there_and_links_to_the_run)
@@ -142,7 +143,7 @@ TEST(command__a_suite__no_option_is_passed_over)
 	assert_non_null(f);
 	fprintf(f, "{\"schema_version\": 1, \"id\": \"s\", \"entries\": []}");
 	fclose(f);
-	expect("suite", 0, "# Suite report: s");
+	expect("suite", 0, "Suite report: s\n");
 	expect("suite --baseline " D, 2, "--baseline: a suite or a comparison has none");
 	expect("suite --plan 10", 2, "--plan: a suite or a comparison has none");
 }
@@ -241,9 +242,9 @@ TEST(write__at_the_end_of_a_run__its_folder)
 {
 	char err[256];
 
-	assert_int_equal(report_write(D, err, sizeof(err)), 0);
+	assert_int_equal(report_write(D, NULL, err, sizeof(err)), 0);
 	assert_int_equal(access(D "/report.html", R_OK), 0);
-	assert_int_equal(report_write("elsewhere", err, sizeof(err)), -EINVAL);
+	assert_int_equal(report_write("elsewhere", NULL, err, sizeof(err)), -EINVAL);
 	assert_non_null(strstr(err, "elsewhere"));
 }
 
@@ -277,7 +278,7 @@ TEST(write__a_link_in_the_place_of_a_file__error_that_names_it)
 			unlink(files[i].path);
 		assert_int_equal(symlink(files[i].to, files[i].path), 0);
 		err[0] = '\0';
-		assert_int_equal(report_write(D, err, sizeof(err)), -EIO);
+		assert_int_equal(report_write(D, NULL, err, sizeof(err)), -EIO);
 		if (!strstr(err, files[i].named) || !strstr(err, "symbolic link"))
 			fail_msg("'%s' is not in '%s'", files[i].named, err);
 		assert_string_equal(report_rig_read(".", "victim"), "precious");
@@ -287,7 +288,7 @@ TEST(write__a_link_in_the_place_of_a_file__error_that_names_it)
 	}
 	assert_int_equal(rmdir("outside"), 0); /* it is empty */
 	assert_int_not_equal(access("none", F_OK), 0);
-	assert_int_equal(report_write(D, err, sizeof(err)), 0);
+	assert_int_equal(report_write(D, NULL, err, sizeof(err)), 0);
 }
 
 /* For disks that are full after so many bytes: the reason is said, and no file is left by half. */
@@ -299,7 +300,7 @@ TEST(write__disk_full__its_error_and_no_half_file)
 
 	do {
 		disk_room = fits;
-		ret = report_write(D, err, sizeof(err));
+		ret = report_write(D, NULL, err, sizeof(err));
 		disk_room = -1;
 		assert_true(ret == 0 || (ret == -EIO && strstr(err, strerror(ENOSPC))));
 		assert_int_equal(system("test -z \"$(find " D " -name '*.tmp' -o -type f -size 0)\""), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of what a document is written as: doc_html.c, doc_markdown.c. */
+/* Unit tests of what a document is written as: doc_html.c, doc_text.c. */
 #include "tests/unit/helpers/doc_rig.h"
 
 #include <errno.h>
@@ -117,8 +117,8 @@ TEST(markdown__every_block__in_order)
 		       "> [!TIP]\n> note 1\n", "**badge** meaning\n", "> [!WARNING]\n", "> [!CAUTION]\n",
 		       "\n- item 1\n- item 2\n",
 		       "```\ncode\n\tmore\n```\n", "- run.json: everything\n",
-		       "**Caption**\n\n| Step   | Time (ns) |\n| ------ | --------: |\n",
-		       "| step 0 |         \xe2\x80\x93 |\n", "| \xe2\x9c\x85 step 1 |   1,234.5 |\n", "**Chart**\n\nIt rises.\n",
+		       "**Caption**\n\n| Step | Time (ns) |\n| --- | --: |\n",
+		       "| step 0 | \xe2\x80\x93 |\n", "| \xe2\x9c\x85 step 1 | 1,234.5 |\n", "**Chart**\n\nIt rises.\n",
 		       "<details><summary>Numbers: Caption</summary>\n\n| Step", "\n</details>\n",
 		       "**No chart**\n\nIt falls.\n", NULL);
 	doc_rig_expect_not(d, DOC_FORM_MARKDOWN, "<svg");
@@ -199,29 +199,6 @@ TEST(markdown__underscores__only_between_words_escaped)
 	doc_free(d);
 }
 
-TEST(markdown__tables__columns_aligned)
-{
-	struct doc *d = doc_rig_new();
-	struct doc_table *t = doc_table(d, "t", NULL);
-
-	doc_column(t, "Name", NULL, false);
-	doc_column(t, "n", NULL, true);
-	doc_column(t, "What to do", NULL, false);
-	doc_row(t, DOC_PLAIN);
-	doc_cell(t, "nofile");
-	doc_number(t, 1048576, 0);
-	doc_cell(t, "raise the limit in the unit's file and start it again");
-	doc_row(t, DOC_PLAIN);
-	doc_cell(t, "<\xe2\x80\x93>");
-	doc_number(t, 5, 0);
-	doc_cell(t, "none");
-	doc_rig_expect(d, DOC_FORM_MARKDOWN, "| Name      |         n | What to do           |\n"
-		       "| --------- | --------: | -------------------- |\n"
-		       "| nofile    | 1,048,576 | raise the limit in the unit's file and start it again |\n"
-		       "| &lt;\xe2\x80\x93&gt; |         5 | none                 |\n", NULL);
-	doc_free(d);
-}
-
 TEST(markdown__empty_cells_and_tables__shown)
 {
 	struct doc *d = doc_rig_new();
@@ -230,10 +207,82 @@ TEST(markdown__empty_cells_and_tables__shown)
 	doc_text(d, NULL, "%s", "");
 	doc_code(d, "");
 	doc_column(t, "A", NULL, false);
-	doc_rig_expect(d, DOC_FORM_MARKDOWN, "**Empty**\n\n| A   |\n| --- |\n| nothing |\n", NULL);
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "**Empty**\n\n| A |\n| --- |\n| nothing |\n", NULL);
 	doc_column(t, "", NULL, true);
 	doc_row(t, DOC_PLAIN);
-	doc_rig_expect(d, DOC_FORM_MARKDOWN, "| A   |     |\n| --- | --: |\n|     |     |\n", NULL);
+	doc_rig_expect(d, DOC_FORM_MARKDOWN, "| A |  |\n| --- | --: |\n|  |  |\n", NULL);
+	doc_free(d);
+}
+
+/* --- text --- */
+
+TEST(text__every_block__in_order)
+{
+	struct doc *d = doc_rig_new();
+
+	doc_rig_fill(d);
+	doc_rig_expect(d, DOC_FORM_TEXT, "Title\n\n", "Question? \xe2\x9c\x93 Answer\n  Detail\n", "\nFirst\n=====\nHeading\n",
+		       "text 1\n", "\nnote 0\n", "\n  badge\n", "\n\xe2\x9c\x93 note 1\n", "\n  \xe2\x9c\x93 badge: meaning\n", "\n! note 2\n",
+		       "\n\xe2\x9c\x97 note 3\n", "\n  item 1\n  item 2\n", "\n    code\n    \tmore\n", "\n  run.json: everything\n",
+		       "\nCaption\n  Step       Time\n               ns\n  step 0        \xe2\x80\x93\n\xe2\x9c\x93 step 1  1,234.5\n",
+		       "Caption\n", NULL);
+	doc_rig_expect_not(d, DOC_FORM_TEXT, "svg");
+	doc_rig_expect_not(d, DOC_FORM_TEXT, " \n");
+	doc_free(d);
+}
+
+TEST(text__hostile_texts__as_they_are_without_escape_sequences)
+{
+	struct doc *d = doc_rig_new();
+
+	fill_hostile(d);
+	doc_rig_expect(d, DOC_FORM_TEXT, "<script>alert(1)</script>\"'&`|*_[x](y) @all #1 http://a ", NULL);
+	doc_rig_expect_not(d, DOC_FORM_TEXT, "\033");
+	doc_free(d);
+}
+
+TEST(text__tables__columns_aligned_and_titles_broken)
+{
+	struct doc *d = doc_rig_new();
+	struct doc_table *t = doc_table(d, "t", NULL);
+
+	doc_column(t, "Name", NULL, false);
+	doc_column(t, "n of all", "1/s", true);
+	doc_column(t, "What to do", NULL, false);
+	doc_row(t, DOC_PLAIN);
+	doc_cell(t, "nofile");
+	doc_number(t, 1048576, 0);
+	doc_cell(t, "raise it");
+	doc_row(t, DOC_PLAIN);
+	doc_cell(t, "<\xe2\x80\x93>");
+	doc_number(t, 5, 0);
+	doc_cell(t, "%s", "");
+	doc_rig_expect(d, DOC_FORM_TEXT, "                n  What\n"
+		       "               of  to\n"
+		       "Name          all  do\n"
+		       "              1/s\n"
+		       "nofile  1,048,576  raise it\n"
+		       "<\xe2\x80\x93>             5\n", NULL);
+	doc_free(d);
+}
+
+TEST(text__long_tables__cut_with_where_the_rest_is)
+{
+	struct doc *d = doc_rig_new();
+	struct doc_table *t = doc_table(d, "many", NULL);
+
+	doc_column(t, "n", NULL, true);
+	for (int i = 1; i <= 43; i++) {
+		doc_row(t, DOC_PLAIN);
+		doc_number(t, i, 0);
+	}
+	doc_rig_expect(d, DOC_FORM_TEXT, "\n40\nand 3 rows more, in tables/many.csv\n", NULL);
+	doc_rig_expect_not(d, DOC_FORM_TEXT, "\n41\n");
+	doc_table(d, "none", "No columns");
+	doc_rig_expect_not(d, DOC_FORM_TEXT, "No columns");
+	t = doc_table(d, "empty", "Empty");
+	doc_column(t, "A", NULL, false);
+	doc_rig_expect(d, DOC_FORM_TEXT, "\nEmpty\nA\nnothing\n", NULL);
 	doc_free(d);
 }
 
@@ -247,6 +296,8 @@ TEST(forms__a_full_disk__eio)
 	assert_int_equal(doc_write_html(d, full), -EIO);
 	clearerr(full);
 	assert_int_equal(doc_write_markdown(d, full), -EIO);
+	clearerr(full);
+	assert_int_equal(doc_write_text(d, full), -EIO);
 	fclose(full);
 	doc_free(d);
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The figures of each step, as tables of medians; what makes them questionable. */
+#include "loadgen/report/sections/sections.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/analysis/validity.h"
+#include "loadgen/report/sections/found.h"
+
+#define MIB (1 / 1048576.0)
+#define KIB (1 / 1024.0)
+
+/* --- tables --- */
+
+#define STEP_FIGURES \
+	{ "held#", "connected_held", 1, 0 }, { "failed#", "failed+dropped", 1, 0 }, \
+	{ "connect p50#ms", "connect_ns.total.p50", 1e-6, 2 }, { "connect p99#ms", "connect_ns.total.p99", 1e-6, 2 }, \
+	{ "msgs/s#", "throughput_msgs_per_s", 1, 0 }, { "MB/s#", "throughput_bytes_per_s", 1e-6, 1 }, \
+	{ "response p50#us", "response_ns.p50", 1e-3, 0 }, { "response p99#us", "response_ns.p99", 1e-3, 0 }, \
+	{ "response p99.9#us", "response_ns.p99_9", 1e-3, 0 }, { "server CPU#%", PAGE_CPUS("resources.server"), 100, 0 }, \
+	{ "generator CPU#%", PAGE_CPUS("resources.generator"), 100, 0 }
+
+static const struct page_column step_figures[] = { STEP_FIGURES, { 0 } };
+
+/* A sweep's steps have the same clients, and differ in the rate; in the size, too, if there are several. */
+static const struct page_column offered_figures[] = {
+	{ "size#bytes", "message_bytes", 1, 0 }, { "clients#", "target_clients", 1, 0 }, { "offered#/s", "offered_per_s", 1, 0 },
+	STEP_FIGURES, { "sent late p99#us", "schedule_lag_ns.p99", 1e-3, 0 }, { 0 }
+};
+
+static const struct {
+	const char *name, *caption;
+	struct page_column columns[14];
+} tables[] = {
+	{ "steps_more", "More of each step. A percentile takes samples: a p50 takes 5, a p95 59, a p99 299, a p99.9 2,995.", {
+		{ "attempted#", "attempted", 1, 0 }, { "most connected#", "connected_peak", 1, 0 },
+		{ "server counted#", "server_connected", 1, 0 }, { "connections timed#", "connect_ns.total.count", 1, 0 },
+		{ "operations timed#", "response_ns.count", 1, 0 }, { "response min#us", "response_ns.min", 1e-3, 1 },
+		{ "response mean#us", "response_ns.mean", 1e-3, 1 }, { "response p95#us", "response_ns.p95", 1e-3, 1 },
+		{ "response max#us", "response_ns.max", 1e-3, 1 }, { "throughput#Gbit/s", "throughput_bytes_per_s", 8e-9, 3 },
+		{ "SENDs#/s", "sends_per_s", 1, 0 }, { "messages in a SEND#", "throughput_msgs_per_s/sends_per_s", 1, 2 } } },
+	{ "steadiness", "Steadiness: how throughput and p99 changed over the measured time, and the time in which a thread of the "
+	  "generator did not run, or no reply came.", {
+		{ "intervals#", "drift.intervals", 1, 0 }, { "throughput changed#%", "drift.throughput_ratio", 100, 1 },
+		{ "p99 changed#%", "drift.p99_ratio", 100, 1 }, { "generator late#s", "clock_late_ns", 1e-9, 2 },
+		{ "replies stalled#s", "reply_stall_ns", 1e-9, 2 } } },
+	{ "fairness", "Fairness: messages a second of single clients. Jain's index is 1 if all of them got the same.", {
+		{ "active#", "fairness.clients", 1, 0 }, { "Jain's index#", "fairness.jain_index", 1, 4 },
+		{ "slowest#1/s", "fairness.slowest_msgs_per_s", 1, 1 }, { "fastest#1/s", "fairness.fastest_msgs_per_s", 1, 1 } } },
+	{ "client_memory", "Memory for each client held.", {
+		{ "server resident#KiB", "memory.server_rss_bytes_per_client", KIB, 1 },
+		{ "server pinned#KiB", "memory.server_pinned_bytes_per_client", KIB, 2 },
+		{ "machine's kernel#KiB", "memory.machine_kernel_bytes_per_client", KIB, 1 },
+		{ "server in all#MiB", "resources.server.rss_bytes", MIB, 1 } } },
+	{ "churn", "Clients that left and came back (--churn), and the server's pool of queue pairs.", {
+		{ "came back#", "churn.cycles", 1, 0 }, { "did not#", "churn.cycles_failed", 1, 0 },
+		{ "came back#1/s", "churn.cycles_per_s", 1, 1 }, { "away p50#ms", "churn.away_ns.p50", 1e-6, 1 },
+		{ "pool hit#%", "churn.qp_pool_hit_ratio", 100, 2 },
+		{ "recycled after p50#s", "churn.qp_recycle_ns.p50", 1e-9, 2 } } },
+	{ "outages", "Connections that were lost, and clients that came back (--reconnect).", {
+		{ "lost#", "outages.lost", 1, 0 }, { "came back#", "outages.ended", 1, 0 },
+		{ "without a connection p50#s", "outages.outage_ns.p50", 1e-9, 2 },
+		{ "at most#s", "outages.outage_ns.max", 1e-9, 2 }, { "operations repeated#", "outages.repeated", 1, 0 } } },
+	{ "rails", "Rails that operations are striped over.", {
+		{ "used#", "rails.used", 1, 0 }, { "available#", "rails.available", 1, 0 },
+		{ "dropped by clients that went on#", "rails.dropped", 1, 0 } } },
+	{ "verified", "Operations whose data was checked (--verify).", {
+		{ "checked#", "verified.checked", 1, 0 }, { "corrupt#", "verified.corrupt", 1, 0 },
+		{ "checked at the server#", "verified.server_checked", 1, 0 },
+		{ "corrupt at the server#", "verified.server_corrupt", 1, 0 } } },
+};
+
+void section_steps(struct page *p)
+{
+	doc_section(p->doc, "steps", "Each step");
+	if (!page_points(p, "steps", "Each number of clients: the median of its runs. CPU: 100 % is one core.", step_figures))
+		doc_text(p->doc, "steps-none", "No step was run.");
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		page_points(p, tables[i].name, tables[i].caption, tables[i].columns);
+}
+
+void steps_table(struct page *p)
+{
+	if (isfinite(points_main_rate(json_at(p->run, "steps"))))
+		page_objects(p, "steps", NULL, offered_figures + (p->points->n_sizes < 2), json_at(p->run, "steps"), SIZE_MAX);
+	else
+		page_points(p, "steps", NULL, step_figures);
+}
+
+/* --- what makes steps questionable --- */
+
+/* What is said of steps: their flags, and below them why figures are missing. */
+enum { FEW_SAMPLES = VALIDITY_FLAGS, NO_OPERATION, NO_SERVER_CPU, CAVEATS };
+
+static bool lacks(const json_t *step, const char *count, const char *percentile)
+{
+	return json_number_at(step, count) > 0 && !isfinite(json_number_at(step, percentile));
+}
+
+static bool has_caveat(const struct page *p, const json_t *step, int caveat)
+{
+	switch (caveat) {
+	case FEW_SAMPLES: return lacks(step, "connect_ns.total.count", "connect_ns.total.p99") ||
+				 lacks(step, "response_ns.count", "response_ns.p99_9");
+	case NO_OPERATION: return isfinite(json_number_at(step, "measured_s")) && !found_only_connects(p) &&
+				  json_number_at(step, "response_ns.count") == 0;
+	case NO_SERVER_CPU: return json_is_null(json_at(step, "resources.server.cpu_user_s"));
+	}
+	return validity_flags[caveat].badge && read_has_flag(step, validity_flags[caveat].name);
+}
+
+static const char *caveat_words(struct page *p, int caveat)
+{
+	const char *hosts = caveat == VALIDITY_GENERATOR_SATURATED ? found_hosts_at_limit(p, 0) : "";
+
+	switch (caveat) {
+	case FEW_SAMPLES: return "too few samples for a percentile: a p50 takes 5, a p99 299, a p99.9 2,995";
+	case NO_OPERATION: return "no operation ended in the measured time";
+	case NO_SERVER_CPU: return "the server's report from before or after the measured time is missing, and so is its CPU time";
+	}
+	return *hosts ? page_text(p, "%s; %s had no more to give: add hosts", validity_flags[caveat].meaning, hosts) :
+			validity_flags[caveat].meaning;
+}
+
+/* "10, 100 clients"; "10 to 300 clients, in 12 of 20 steps" */
+static const char *labels_of(struct page *p, const char *unit, double *v, size_t n, size_t all)
+{
+	const char *text = "";
+	size_t labels = 0;
+
+	stats_sort(v, n);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || v[i] != v[i - 1])
+			text = page_text(p, "%s%s%.0f", text, labels++ ? ", " : "", v[i]);
+	if (labels > 8)
+		return page_text(p, "%.0f to %.0f%s, in %zu of %zu steps", v[0], v[n - 1], unit, n, all);
+	return page_text(p, "%s%s", text, unit);
+}
+
+void steps_say_caveats(struct page *p)
+{
+	const json_t *steps = json_at(p->run, "steps"), *step;
+	bool swept = isfinite(points_main_rate(steps));
+	double *v = page_numbers(p, json_array_size(steps) + 1);
+	size_t i, n;
+
+	for (int caveat = 0; v && caveat < CAVEATS; caveat++) {
+		n = 0;
+		json_array_foreach(steps, i, step) {
+			if (has_caveat(p, step, caveat))
+				v[n++] = json_number_at(step, swept ? "offered_per_s" : "target_clients");
+		}
+		if (n)
+			doc_item(p->doc, NULL, "%s: %s", labels_of(p, swept ? "/s" : " clients", v, n, i), caveat_words(p, caveat));
+	}
+}
