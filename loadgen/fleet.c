@@ -17,7 +17,7 @@
 #include "common/base/utf8.h"
 #include "common/host/res.h"
 #include "common/rdma/dev.h"
-#include "loadgen/cluster/etcd/bus_url.h"
+#include "loadgen/cluster/etcd/etcd_url.h"
 #include "loadgen/cluster/cluster.h"
 #include "loadgen/cluster/etcd/etcd_proc.h"
 #include "loadgen/results/run_json.h"
@@ -132,7 +132,7 @@ static void print_command(const struct loadgen_config *cfg, const json_t *option
 static int start_etcd(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
 		      char *err, size_t err_size)
 {
-	char host[ADDR_TEXT_MAX], run[BUS_RUN_MAX + 1], log[] = "/dev/null";
+	char host[ADDR_TEXT_MAX], run[ETCD_RUN_MAX + 1], log[] = "/dev/null";
 	struct etcd_proc_config c = { .host = host, .run = run, .log = log, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert,
 				      .key = cfg->etcd_key };
 	int ret = own_address(cfg, host, err, err_size);
@@ -192,7 +192,7 @@ static int read_token_file(const char *path, char *token, size_t size, char *err
 static int make_url(struct fleet *f, const struct loadgen_config *cfg, char *err, size_t err_size)
 {
 	const char *given = cfg->join ? cfg->join : cfg->cluster;
-	char token[BUS_TOKEN_MAX + 3] = "";
+	char token[ETCD_TOKEN_MAX + 3] = "";
 	const char *inherited = getenv("RAMPART_TOKEN");
 	bool in_url = strchr(given, '?');
 	int ret = 0, n;
@@ -231,7 +231,7 @@ int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadg
 		snprintf(f->url, sizeof(f->url), "%s", etcd_proc_local_url(f->etcd));
 	/* Neither ps nor run.json is to show the token. */
 	for (int i = 1; i < argc; i++)
-		bus_url_redact(argv[i]);
+		etcd_url_redact(argv[i]);
 	ret = join(f, spec, cfg, argc, argv, &cluster, err, err_size);
 	if (ret) {
 		etcd_proc_free(f->etcd);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "common/base/opts.h"
-#include "loadgen/cluster/etcd/bus_url.h"
+#include "loadgen/cluster/etcd/etcd_url.h"
 #include "loadgen/config/config.h"
 #include "loadgen/ramp/team.h"
 
@@ -17,7 +17,7 @@ struct etcd_proc;
 struct fleet {
 	struct team team;
 	struct etcd_proc *etcd;		/* our own, with --lead */
-	char url[BUS_URL_MAX];		/* of the etcd, with the token */
+	char url[ETCD_URL_MAX];		/* of the etcd, with the token */
 	char **argv;			/* a member's: its own and the leader's options; NULL: as they were given */
 	int argc, own_argc;
 };

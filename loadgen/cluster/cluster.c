@@ -14,29 +14,19 @@
 
 #define LEAVE_NS	(2 * NS_PER_S)
 
-/* ---- The bus */
-
-static void on_bus_out(void *arg, const char *why)
+static void on_etcd_out(void *arg, const char *why)
 {
 	struct cluster *c = arg;
 
 	cluster_be_out(c, c->joined ? -ECONNRESET : -EIO, why);
 }
 
-/* Transactions and watches that were asked for begin by themselves. */
-static void on_bus_ready(void *arg)
-{
-	(void)arg;
-}
-
-static const struct bus_events bus_events = { .on_ready = on_bus_ready, .on_out = on_bus_out };
-
 /* ---- Joining */
 
 static void on_waiting(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
 	struct cluster *c = w->data;
-	const char *trouble = bus_trouble(c->bus);
+	const char *trouble = etcd_trouble(c->etcd);
 	char text[MEMBERS_TEXT_MAX], why[MEMBERS_TEXT_MAX];
 
 	(void)loop;
@@ -123,7 +113,7 @@ static int wait_for_seal(struct cluster *c, char *err, size_t err_size)
 int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
 		 struct cluster **out, char *err, size_t err_size)
 {
-	struct bus_config bus = { .url = cfg->url, .ca = cfg->ca, .cert = cfg->cert, .key = cfg->key, .lease_ns = cfg->lease_ns };
+	struct etcd_config etcd = { .url = cfg->url, .ca = cfg->ca, .cert = cfg->cert, .key = cfg->key, .lease_ns = cfg->lease_ns };
 	struct cluster *c;
 	int rc;
 
@@ -137,7 +127,7 @@ int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t 
 		snprintf(err, err_size, "memory ran out, or the kernel gives no random numbers");
 		return rc;
 	}
-	rc = bus_open(&bus, loop, &bus_events, c, &c->bus, err, err_size);
+	rc = etcd_open(&etcd, loop, on_etcd_out, c, &c->etcd, err, err_size);
 	if (rc) {
 		free_cluster(c);
 		return rc;
@@ -145,8 +135,8 @@ int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t 
 	cluster_members_watch(c);
 	rc = wait_for_seal(c, err, err_size);
 	if (rc) {
-		c->out = true;	/* what fails in bus_close is nobody's affair */
-		bus_close(c->bus, rc == -EIO ? 0 : LEAVE_NS);
+		c->out = true;	/* what fails in etcd_close is nobody's affair */
+		etcd_close(c->etcd, rc == -EIO ? 0 : LEAVE_NS);
 		free_cluster(c);
 		return rc;
 	}
@@ -156,11 +146,12 @@ int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t 
 
 /* ---- Leaving */
 
-static void on_left(void *arg, const struct bus_result *result)
+static void on_left(void *arg, enum etcd_status status, const char *why)
 {
 	struct cluster *c = arg;
 
-	(void)result;
+	(void)status;
+	(void)why;
 	c->left = true;
 }
 
@@ -191,6 +182,6 @@ void cluster_leave(struct cluster *c, const char *why)
 		say_goodbye(c, why);
 	spent = clock_now_ns() - begun;
 	c->out = true;
-	bus_close(c->bus, spent < LEAVE_NS ? LEAVE_NS - spent : 0);
+	etcd_close(c->etcd, spent < LEAVE_NS ? LEAVE_NS - spent : 0);
 	free_cluster(c);
 }

@@ -18,7 +18,7 @@
 static void answer_turn(struct cluster *c)
 {
 	struct question *q = &c->questions[c->turn];
-	char key[BUS_KEY_MAX + 1];
+	char key[ETCD_KEY_MAX + 1];
 
 	if (!q->asked_ns)
 		return;
@@ -51,7 +51,7 @@ static void on_turn_ends(struct ev_loop *loop, struct ev_timer *w, int revents)
 	next_turn(w->data);
 }
 
-void cluster_on_question(struct cluster *c, uint32_t rank, const struct bus_entry *e)
+void cluster_on_question(struct cluster *c, uint32_t rank, const struct etcd_entry *e)
 {
 	uint64_t now = clock_now_ns();
 	json_t *question = value_unpack(e->value, e->bytes, SAID_TEXT_MAX);
@@ -72,7 +72,7 @@ void cluster_on_question(struct cluster *c, uint32_t rank, const struct bus_entr
 
 static void ask_clock(struct cluster *c)
 {
-	char key[BUS_KEY_MAX + 1];
+	char key[ETCD_KEY_MAX + 1];
 
 	c->clock_n = (int64_t)clock_now_ns();
 	cluster_run_key(c, key, "up/clock/%u", cluster_rank(c));
@@ -87,7 +87,7 @@ static void on_clock_round(struct ev_loop *loop, struct ev_timer *w, int revents
 	ask_clock(w->data);
 }
 
-static void on_clock_answer(void *arg, const struct bus_entry *e)
+static void on_clock_answer(void *arg, const struct etcd_entry *e)
 {
 	struct cluster *c = arg;
 	json_t *answer = value_unpack(e->value, e->bytes, SAID_TEXT_MAX);
@@ -111,11 +111,11 @@ static void on_clock_answer(void *arg, const struct bus_entry *e)
 	cluster_arrive(c, c->clock_barrier, NULL);
 }
 
-static const struct bus_watch_events own_events = { .on_entry = on_clock_answer, .on_gone = cluster_on_nothing_gone };
+static const struct etcd_watch_events own_events = { .on_entry = on_clock_answer };
 
 void cluster_measure_clock(struct cluster *c, const char *barrier)
 {
-	char prefix[BUS_KEY_MAX + 1];
+	char prefix[ETCD_KEY_MAX + 1];
 
 	if (c->out)
 		return;
@@ -124,9 +124,10 @@ void cluster_measure_clock(struct cluster *c, const char *barrier)
 		return;
 	}
 	snprintf(c->clock_barrier, sizeof(c->clock_barrier), "%s", barrier);
-	if (!c->own_watch) {
+	if (!c->watches_answers) {
+		c->watches_answers = true;
 		cluster_run_key(c, prefix, "to/%u.", cluster_rank(c));
-		cluster_watch(c, prefix, &own_events, &c->own_watch);
+		cluster_watch(c, prefix, &own_events);
 	}
 	c->clock_rounds = 0;
 	c->error_ns = UINT64_MAX;

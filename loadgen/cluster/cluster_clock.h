@@ -11,6 +11,6 @@ int cluster_clock_lead(struct cluster *c) __attribute__((warn_unused_result));
 void cluster_clock_free(struct cluster *c);
 
 /* Leader: the host of this rank asks; both may be anything. */
-void cluster_on_question(struct cluster *c, uint32_t rank, const struct bus_entry *e);
+void cluster_on_question(struct cluster *c, uint32_t rank, const struct etcd_entry *e);
 
 #endif

@@ -116,14 +116,14 @@ void cluster_be_out(struct cluster *c, int error, const char *why)
 
 /* ---- Writing */
 
-void cluster_on_written(void *arg, const struct bus_result *result)
+void cluster_on_written(void *arg, enum etcd_status status, const char *why)
 {
 	struct cluster *c = arg;
 
-	if (c->out || result->status == BUS_DONE)
+	if (c->out || status == ETCD_DONE)
 		return;
-	if (result->status == BUS_FAILED)
-		cluster_be_out(c, -EIO, result->why ? result->why : "the store refuses a write");
+	if (status == ETCD_FAILED)
+		cluster_be_out(c, -EIO, why);
 	else if (!ev_is_active(&c->stale))
 		ev_timer_start(c->loop, &c->stale);
 }
@@ -135,18 +135,18 @@ static void on_stale(struct ev_loop *loop, struct ev_timer *w, int revents)
 	cluster_be_out(w->data, -ECONNRESET, "this host is in the run no more: its key or the run's is gone");
 }
 
-void cluster_write_key(struct cluster *c, const struct bus_write *w, bus_done_fn *done)
+void cluster_write_key(struct cluster *c, const struct etcd_write *w, etcd_done_fn *done)
 {
-	struct bus_guard guards[] = {
-		{ .kind = BUS_CREATED, .key = "members/sealed", .revision = members_epoch(c->members) },
-		{ .kind = BUS_CREATED, .key = c->hosts_key, .revision = members_created(c->members) },
+	struct etcd_guard guards[] = {
+		{ .key = "members/sealed", .created = members_epoch(c->members) },
+		{ .key = c->hosts_key, .created = members_created(c->members) },
 	};
 	int rc;
 
 	if (c->out)
 		return;
-	rc = bus_transact(c->bus, guards, 2, w, 1, done, c);
-	/* -ECANCELED: the bus is out, and is about to say why. */
+	rc = etcd_transact(c->etcd, guards, 2, w, done, c);
+	/* -ECANCELED: this host is out, and etcd.c is about to say why. */
 	if (rc && rc != -ECANCELED) {
 		char why[128];
 
@@ -155,9 +155,9 @@ void cluster_write_key(struct cluster *c, const struct bus_write *w, bus_done_fn
 	}
 }
 
-void cluster_write_json(struct cluster *c, const char *key, json_t *document, size_t text_max, bus_done_fn *done)
+void cluster_write_json(struct cluster *c, const char *key, json_t *document, size_t text_max, etcd_done_fn *done)
 {
-	struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key };
+	struct etcd_write w = { .key = key };
 	void *value = document ? value_pack(document, text_max, &w.bytes) : NULL;
 
 	w.value = value;
@@ -169,13 +169,13 @@ void cluster_write_json(struct cluster *c, const char *key, json_t *document, si
 	free(value);
 }
 
-void cluster_run_key(const struct cluster *c, char key[BUS_KEY_MAX + 1], const char *fmt, ...)
+void cluster_run_key(const struct cluster *c, char key[ETCD_KEY_MAX + 1], const char *fmt, ...)
 {
-	int n = snprintf(key, BUS_KEY_MAX + 1, "%s/", members_uuid(c->members));
+	int n = snprintf(key, ETCD_KEY_MAX + 1, "%s/", members_uuid(c->members));
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(key + n, (size_t)(BUS_KEY_MAX + 1 - n), fmt, ap);
+	vsnprintf(key + n, (size_t)(ETCD_KEY_MAX + 1 - n), fmt, ap);
 	va_end(ap);
 }
 
@@ -195,16 +195,9 @@ bool cluster_read_number(const char **text, uint32_t max, uint32_t *out)
 
 /* ---- Watching */
 
-void cluster_on_nothing_gone(void *arg, const char *key, int64_t revision)
+void cluster_watch(struct cluster *c, const char *prefix, const struct etcd_watch_events *events)
 {
-	(void)arg;
-	(void)key;
-	(void)revision;
-}
-
-void cluster_watch(struct cluster *c, const char *prefix, const struct bus_watch_events *events, struct bus_watch **out)
-{
-	if (bus_watch_start(c->bus, prefix, events, c, out))
+	if (etcd_watch(c->etcd, prefix, events, c))
 		cluster_be_out(c, -ENOMEM, "the store cannot be watched: memory is short");
 }
 

@@ -9,7 +9,7 @@
 
 #include "loadgen/cluster/barriers.h"
 #include "loadgen/cluster/cluster.h"
-#include "loadgen/cluster/etcd/bus.h"
+#include "loadgen/cluster/etcd/etcd.h"
 #include "loadgen/cluster/members.h"
 
 #define ENTRY_TEXT_MAX	(256 * 1024)	/* of what a host says of itself */
@@ -38,10 +38,9 @@ struct question {			/* of a member about the clock */
 struct cluster {
 	struct cluster_config cfg;
 	struct ev_loop *loop;
-	struct bus *bus;
+	struct etcd *etcd;
 	struct members *members;
 	struct barriers *barriers;	/* leader, from the seal on */
-	struct bus_watch *hosts_watch, *here_watch, *run_watch, *own_watch;
 	char id[MEMBERS_ID_LEN + 1];
 	char hosts_key[64];		/* of this host */
 	json_t *entry;
@@ -62,6 +61,7 @@ struct cluster {
 	struct ev_timer clock_round;
 	uint32_t clock_rounds;
 	int64_t clock_n;
+	bool watches_answers;
 	char clock_barrier[BARRIER_NAME_MAX + 1];
 	int64_t offset_ns;
 	uint64_t error_ns;
@@ -83,20 +83,18 @@ void cluster_be_out(struct cluster *c, int error, const char *why);
 void cluster_end(struct cluster *c, int error, const char *why);
 
 /* A key of the run, below its UUID. */
-void cluster_run_key(const struct cluster *c, char key[BUS_KEY_MAX + 1], const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void cluster_run_key(const struct cluster *c, char key[ETCD_KEY_MAX + 1], const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Writes if the run is the one that was sealed and this host is in it. What cannot be sent puts it out of the run. */
-void cluster_write_key(struct cluster *c, const struct bus_write *w, bus_done_fn *done);
+void cluster_write_key(struct cluster *c, const struct etcd_write *w, etcd_done_fn *done);
 /* The same for a document, which is taken over. */
-void cluster_write_json(struct cluster *c, const char *key, json_t *document, size_t text_max, bus_done_fn *done);
+void cluster_write_json(struct cluster *c, const char *key, json_t *document, size_t text_max, etcd_done_fn *done);
 /* Ends a write; its arg is the cluster. One whose guard did not hold means that this host is in the run no more; why, the watch says. */
-void cluster_on_written(void *arg, const struct bus_result *result);
+void cluster_on_written(void *arg, enum etcd_status status, const char *why);
 
 /* Reads a number in a key, of digits alone and at most `max`, and moves *text behind it. */
 bool cluster_read_number(const char **text, uint32_t max, uint32_t *out);
 
 /* Watches keys; the events' arg is the cluster. */
-void cluster_watch(struct cluster *c, const char *prefix, const struct bus_watch_events *events, struct bus_watch **out);
-/* For watches of keys whose end says nothing. */
-void cluster_on_nothing_gone(void *arg, const char *key, int64_t revision);
+void cluster_watch(struct cluster *c, const char *prefix, const struct etcd_watch_events *events);
 
 #endif

@@ -62,7 +62,7 @@ static void put_out(struct cluster *c, uint32_t rank, const char *why)
 		return;
 	snprintf(key, sizeof(key), "members/host/%s", members_id(c->members, rank));
 	cluster_write_json(c, key, members_entry_put_out(why), ENTRY_TEXT_MAX, cluster_on_written);
-	cluster_write_key(c, &(struct bus_write){ .kind = BUS_DELETE, .key = key }, cluster_on_written);
+	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
 	members_put_out(c->members, rank, why);
 }
 
@@ -118,7 +118,7 @@ static bool split_key(struct cluster *c, const char *rest, char name[BARRIER_NAM
 }
 
 /* "+N": the note has N parts; no JSON and nothing compressed begins so. More than any note has if N is none. */
-static uint32_t parts_of(const struct bus_entry *e)
+static uint32_t parts_of(const struct etcd_entry *e)
 {
 	const char *text = e->value;
 	uint32_t parts;
@@ -128,7 +128,7 @@ static uint32_t parts_of(const struct bus_entry *e)
 	return cluster_read_number(&text, BARRIER_PARTS_MAX, &parts) && !*text && parts ? parts : UINT32_MAX;
 }
 
-void cluster_on_arrival(struct cluster *c, const char *rest, const struct bus_entry *e)
+void cluster_on_arrival(struct cluster *c, const char *rest, const struct etcd_entry *e)
 {
 	char name[BARRIER_NAME_MAX + 1];
 	bool has_note = !(e->bytes && *(const char *)e->value == '-');
@@ -140,7 +140,7 @@ void cluster_on_arrival(struct cluster *c, const char *rest, const struct bus_en
 	cluster_look_at_barriers(c);
 }
 
-void cluster_on_part(struct cluster *c, const char *rest, const struct bus_entry *e)
+void cluster_on_part(struct cluster *c, const char *rest, const struct etcd_entry *e)
 {
 	char name[BARRIER_NAME_MAX + 1];
 	uint32_t rank, part;
@@ -156,11 +156,11 @@ void cluster_on_part(struct cluster *c, const char *rest, const struct bus_entry
 /* Writes a note that is too long for one value in parts, in front of the arrival. Returns their number. */
 static uint32_t write_parts(struct cluster *c, const char *barrier, const char *value, size_t bytes)
 {
-	char key[BUS_KEY_MAX + 1];
+	char key[ETCD_KEY_MAX + 1];
 	uint32_t parts = 0;
 
 	for (size_t at = 0; at < bytes; at += PART_BYTES, parts++) {
-		struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key, .value = value + at };
+		struct etcd_write w = { .key = key, .value = value + at };
 
 		w.bytes = bytes - at < PART_BYTES ? bytes - at : PART_BYTES;
 		cluster_run_key(c, key, "up/part/%s.%u.%u", barrier, cluster_rank(c), parts);
@@ -171,8 +171,8 @@ static uint32_t write_parts(struct cluster *c, const char *barrier, const char *
 
 static void arrive_member(struct cluster *c, const char *barrier, const void *value, size_t bytes)
 {
-	char key[BUS_KEY_MAX + 1], text[16];
-	struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key, .value = value, .bytes = bytes };
+	char key[ETCD_KEY_MAX + 1], text[16];
+	struct etcd_write w = { .key = key, .value = value, .bytes = bytes };
 
 	if (bytes > PART_BYTES) {
 		snprintf(text, sizeof(text), "+%u", write_parts(c, barrier, value, bytes));
@@ -212,7 +212,7 @@ const json_t *cluster_note(const struct cluster *c, const char *barrier, uint32_
 
 void cluster_forget(struct cluster *c, const char *barrier)
 {
-	char key[BUS_KEY_MAX + 1], rest[BARRIER_NAME_MAX + 16], name[BARRIER_NAME_MAX + 1];
+	char key[ETCD_KEY_MAX + 1], rest[BARRIER_NAME_MAX + 16], name[BARRIER_NAME_MAX + 1];
 
 	if (!c->barriers || !barrier_name_is_good(barrier))
 		return;
@@ -221,11 +221,11 @@ void cluster_forget(struct cluster *c, const char *barrier)
 	for (int i = 0; i < 2; i++) {
 		snprintf(rest, sizeof(rest), i ? "up/part/%s." : "up/at/%s.", name);
 		cluster_run_key(c, key, "%s", rest);
-		cluster_write_key(c, &(struct bus_write){ .kind = BUS_DELETE_BELOW, .key = key }, cluster_on_written);
+		cluster_write_key(c, &(struct etcd_write){ .key = key, .below = true }, cluster_on_written);
 	}
 	/* Who watches gets the go all the same: changes come in their order. */
 	cluster_run_key(c, key, "down/go/%s", name);
-	cluster_write_key(c, &(struct bus_write){ .kind = BUS_DELETE, .key = key }, cluster_on_written);
+	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
 }
 
 /* ---- Going on */
@@ -233,7 +233,7 @@ void cluster_forget(struct cluster *c, const char *barrier)
 void cluster_go(struct cluster *c, const char *barrier, json_t *what, uint64_t in_ns)
 {
 	uint64_t at_ns = in_ns ? clock_now_ns() + in_ns : 0;
-	char key[BUS_KEY_MAX + 1];
+	char key[ETCD_KEY_MAX + 1];
 	struct told *t;
 
 	if (c->out || !barrier_name_is_good(barrier)) {
@@ -266,7 +266,7 @@ static uint64_t when(const struct cluster *c, json_int_t at_ns, json_int_t in_ns
 	return (uint64_t)at < latest + c->error_ns ? (uint64_t)at : latest;
 }
 
-void cluster_on_go(struct cluster *c, const char *barrier, const struct bus_entry *e)
+void cluster_on_go(struct cluster *c, const char *barrier, const struct etcd_entry *e)
 {
 	size_t memory;
 	json_t *go = value_unpack_within(e->value, e->bytes, CLUSTER_NOTE_MAX, GO_MEMORY_MAX, &memory);

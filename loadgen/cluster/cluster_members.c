@@ -14,43 +14,43 @@
 #include "loadgen/cluster/value.h"
 
 #define REFUSED_NAMED	8	/* refused hosts that have a line of the log */
-#define SEAL_GUARDS_MAX	(BUS_GUARDS_MAX - 2)
+#define SEAL_GUARDS_MAX	(ETCD_GUARDS_MAX - 2)
 
 static void pump(struct cluster *c);
 
 /* ---- Joining */
 
-static void on_join_written(void *arg, const struct bus_result *result)
+static void on_join_written(void *arg, enum etcd_status status, const char *why)
 {
 	struct cluster *c = arg;
 
-	if (result->status == BUS_FAILED)
-		cluster_be_out(c, -EIO, result->why ? result->why : "the store refuses a write");
+	if (status == ETCD_FAILED)
+		cluster_be_out(c, -EIO, why);
 }
 
-static void on_seal_written(void *arg, const struct bus_result *result)
+static void on_seal_written(void *arg, enum etcd_status status, const char *why)
 {
 	struct cluster *c = arg;
 
-	if (result->status == BUS_FAILED) {
-		cluster_be_out(c, -EIO, result->why ? result->why : "the store refuses a write");
+	if (status == ETCD_FAILED) {
+		cluster_be_out(c, -EIO, why);
 		return;
 	}
-	members_written(c->members, MEMBERS_SEAL, result->status == BUS_DONE);
+	members_written(c->members, MEMBERS_SEAL, status == ETCD_DONE);
 	pump(c);
 }
 
 static void write_unsealed(struct cluster *c, const char *key, const json_t *document, bool own_key)
 {
-	struct bus_guard guards[] = {
-		{ .kind = BUS_ABSENT, .key = "members/sealed" },
-		{ .kind = BUS_CREATED, .key = c->hosts_key, .revision = members_created(c->members) },
+	struct etcd_guard guards[] = {
+		{ .key = "members/sealed" },
+		{ .key = c->hosts_key, .created = members_created(c->members) },
 	};
-	struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key };
+	struct etcd_write w = { .key = key };
 	void *value = value_pack(document, ENTRY_TEXT_MAX, &w.bytes);
 
 	w.value = value;
-	if (!value || bus_transact(c->bus, guards, own_key ? 1 : 2, &w, 1, on_join_written, c))
+	if (!value || etcd_transact(c->etcd, guards, own_key ? 1 : 2, &w, on_join_written, c))
 		cluster_be_out(c, -ENOMEM, "what this host says of itself is too long, or memory ran out");
 	free(value);
 }
@@ -58,9 +58,9 @@ static void write_unsealed(struct cluster *c, const char *key, const json_t *doc
 /* etcd takes a limited number of guards. A host beyond them whose key goes meanwhile is lost at once when the seal is read. */
 static void write_seal(struct cluster *c)
 {
-	struct bus_guard guards[BUS_GUARDS_MAX] = { { .kind = BUS_ABSENT, .key = "members/sealed" } };
+	struct etcd_guard guards[ETCD_GUARDS_MAX] = { { .key = "members/sealed" } };
 	char keys[SEAL_GUARDS_MAX][sizeof(c->hosts_key)];
-	struct bus_write w = { .kind = BUS_PUT_LEASED, .key = "members/sealed" };
+	struct etcd_write w = { .key = "members/sealed" };
 	void *value = value_pack(members_seal(c->members), ENTRY_TEXT_MAX, &w.bytes);
 	const char *id;
 	int64_t created;
@@ -68,10 +68,10 @@ static void write_seal(struct cluster *c)
 
 	for (n = 0; n < SEAL_GUARDS_MAX && (id = members_sealing(c->members, n, &created)); n++) {
 		snprintf(keys[n], sizeof(keys[n]), "members/host/%s", id);
-		guards[n + 1] = (struct bus_guard){ .kind = BUS_CREATED, .key = keys[n], .revision = created };
+		guards[n + 1] = (struct etcd_guard){ .key = keys[n], .created = created };
 	}
 	w.value = value;
-	if (!value || bus_transact(c->bus, guards, n + 1, &w, 1, on_seal_written, c))
+	if (!value || etcd_transact(c->etcd, guards, n + 1, &w, on_seal_written, c))
 		cluster_be_out(c, -ENOMEM, "the list of hosts is too long, or memory ran out");
 	free(value);
 }
@@ -112,7 +112,7 @@ static void write_here(struct cluster *c, const struct members_action *a)
 	write_unsealed(c, key, yes, false);
 }
 
-static void on_here_entry(void *arg, const struct bus_entry *e)
+static void on_here_entry(void *arg, const struct etcd_entry *e)
 {
 	struct cluster *c = arg;
 	const char *id = strrchr(e->key, '/');
@@ -128,14 +128,14 @@ static void on_here_entry(void *arg, const struct bus_entry *e)
 	log_info("%s", members_waiting(c->members, text));
 }
 
-static const struct bus_watch_events here_events = { .on_entry = on_here_entry, .on_gone = cluster_on_nothing_gone };
+static const struct etcd_watch_events here_events = { .on_entry = on_here_entry };
 
 static void watch_here(struct cluster *c)
 {
 	char prefix[64];
 
 	snprintf(prefix, sizeof(prefix), "here/%s/", c->id);
-	cluster_watch(c, prefix, &here_events, &c->here_watch);
+	cluster_watch(c, prefix, &here_events);
 }
 
 /* ---- What comes during the run */
@@ -146,7 +146,7 @@ static bool rank_at(const struct cluster *c, const char *text, uint32_t *rank)
 	return cluster_read_number(&text, members_hosts(c->members) - 1, rank) && !*text && *rank;
 }
 
-static void on_up(void *arg, const struct bus_entry *e)
+static void on_up(void *arg, const struct etcd_entry *e)
 {
 	struct cluster *c = arg;
 	const char *rest = e->key + strlen(members_uuid(c->members)) + strlen("/up/");
@@ -163,7 +163,7 @@ static void on_up(void *arg, const struct bus_entry *e)
 	pump(c);	/* a host may have been put out */
 }
 
-static void on_down(void *arg, const struct bus_entry *e)
+static void on_down(void *arg, const struct etcd_entry *e)
 {
 	struct cluster *c = arg;
 	const char *rest = e->key + strlen(members_uuid(c->members)) + strlen("/down/");
@@ -174,12 +174,12 @@ static void on_down(void *arg, const struct bus_entry *e)
 		cluster_on_said(c, 0, e);
 }
 
-static const struct bus_watch_events up_events = { .on_entry = on_up, .on_gone = cluster_on_nothing_gone };
-static const struct bus_watch_events down_events = { .on_entry = on_down, .on_gone = cluster_on_nothing_gone };
+static const struct etcd_watch_events up_events = { .on_entry = on_up };
+static const struct etcd_watch_events down_events = { .on_entry = on_down };
 
 static void on_sealed(struct cluster *c)
 {
-	char prefix[BUS_KEY_MAX + 1];
+	char prefix[ETCD_KEY_MAX + 1];
 	bool leads = !members_rank(c->members);
 
 	c->joined = true;
@@ -188,7 +188,7 @@ static void on_sealed(struct cluster *c)
 		return;
 	}
 	cluster_run_key(c, prefix, "%s/", leads ? "up" : "down");
-	cluster_watch(c, prefix, leads ? &up_events : &down_events, &c->run_watch);
+	cluster_watch(c, prefix, leads ? &up_events : &down_events);
 	if (c->joining)
 		ev_break(c->loop, EVBREAK_ONE);
 }
@@ -250,7 +250,7 @@ void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *
 
 /* ---- The watch of the members */
 
-static void on_member_entry(void *arg, const struct bus_entry *e)
+static void on_member_entry(void *arg, const struct etcd_entry *e)
 {
 	struct cluster *c = arg;
 	size_t memory;
@@ -261,29 +261,27 @@ static void on_member_entry(void *arg, const struct bus_entry *e)
 	pump(c);
 }
 
-static void on_member_gone(void *arg, const char *key, int64_t revision)
+static void on_member_gone(void *arg, const char *key)
 {
 	struct cluster *c = arg;
 
-	(void)revision;
 	members_on_gone(c->members, key + strlen("members/"));
 	pump(c);
 }
 
-static void on_members_caught_up(void *arg, int64_t revision)
+static void on_members_caught_up(void *arg)
 {
 	struct cluster *c = arg;
 
-	(void)revision;
 	members_on_caught_up(c->members);
 	pump(c);
 }
 
-static const struct bus_watch_events member_events = {
+static const struct etcd_watch_events member_events = {
 	.on_entry = on_member_entry, .on_gone = on_member_gone, .on_caught_up = on_members_caught_up,
 };
 
 void cluster_members_watch(struct cluster *c)
 {
-	cluster_watch(c, "members/", &member_events, &c->hosts_watch);
+	cluster_watch(c, "members/", &member_events);
 }

@@ -3,7 +3,7 @@
 
 #include "loadgen/cluster/value.h"
 
-void cluster_on_said(struct cluster *c, uint32_t rank, const struct bus_entry *e)
+void cluster_on_said(struct cluster *c, uint32_t rank, const struct etcd_entry *e)
 {
 	size_t memory;
 	json_t *what = value_unpack_within(e->value, e->bytes, SAID_TEXT_MAX, SAID_MEMORY_MAX, &memory);
@@ -19,18 +19,19 @@ void cluster_on_said(struct cluster *c, uint32_t rank, const struct bus_entry *e
 
 static void say_on(struct cluster *c);
 
-static void on_say_written(void *arg, const struct bus_result *result)
+static void on_say_written(void *arg, enum etcd_status status, const char *why)
 {
 	struct cluster *c = arg;
 
-	(void)result;	/* the next word comes; what it means for the run, other writes tell */
+	(void)status;
+	(void)why;	/* the next word comes; what it means for the run, other writes tell */
 	c->saying = false;
 	say_on(c);
 }
 
 static void say_on(struct cluster *c)
 {
-	char key[BUS_KEY_MAX + 1];
+	char key[ETCD_KEY_MAX + 1];
 	json_t *what = c->say_next;
 
 	if (!what || c->saying || c->out)

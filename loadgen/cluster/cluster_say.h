@@ -6,6 +6,6 @@
 #include "loadgen/cluster/cluster_core.h"
 
 /* The host of this rank said something; both may be anything. */
-void cluster_on_said(struct cluster *c, uint32_t rank, const struct bus_entry *e);
+void cluster_on_said(struct cluster *c, uint32_t rank, const struct etcd_entry *e);
 
 #endif

@@ -87,7 +87,7 @@ void members_on_here(struct members *m, const char *id);
 void members_written(struct members *m, enum members_do what, bool done);
 /* Leader: it does not go on with the host of this rank, because of `why`. Told as a loss, once. */
 void members_put_out(struct members *m, uint32_t rank, const char *why);
-/* The bus, or whoever else knows, says that this host is out. */
+/* The store, or whoever else knows, says that this host is out. */
 void members_on_out(struct members *m, int error, const char *why);
 
 /* ---- What the seal's transaction writes and is guarded by. Borrowed until the next call of another function. */

@@ -17,11 +17,32 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/utf8.h"
+#include "loadgen/cluster/etcd/etcd_url.h"
 
 #define LINE_ANSWER_MAX (64 * 1024)
 /* A page of the largest values takes 22 MB of text and little beside it; a message of etcd's has at most 3 MB of text, and if it
  * tells of many small changes, takes 10 times as much memory. */
 #define ANSWER_MEMORY_MAX (64 * 1024 * 1024)
+
+/* ---- where etcd is */
+
+int etcd_target_set(struct etcd_target *t, const struct etcd_url *u, const char *ca, const char *cert, const char *key)
+{
+	snprintf(t->name, sizeof(t->name), "%s:%u", u->host, u->port);
+	snprintf(t->base, sizeof(t->base), "http%s://%s/v3/", u->tls ? "s" : "", t->name);
+	t->ca = ca ? strdup(ca) : NULL;
+	t->cert = cert ? strdup(cert) : NULL;
+	t->key = key ? strdup(key) : NULL;
+	return (ca && !t->ca) || (cert && !t->cert) || (key && !t->key) ? -ENOMEM : 0;
+}
+
+void etcd_target_clear(struct etcd_target *t)
+{
+	free(t->ca);
+	free(t->cert);
+	free(t->key);
+	memset(t, 0, sizeof(*t));
+}
 
 /* ---- what both kinds have: a request and what came back */
 
@@ -304,62 +325,56 @@ struct etcd_http {
 	CURLM *multi;
 	ev_timer timer;
 	TAILQ_HEAD(, etcd_call) calls;
-	struct etcd_call *current;	/* whose callback runs; NULL once it was cancelled */
 };
 
-static void call_free(struct etcd_call *c)
+void etcd_call_cancel(struct etcd_call *c)
 {
+	if (!c)
+		return;
 	curl_multi_remove_handle(c->http->multi, c->request.easy);
 	TAILQ_REMOVE(&c->http->calls, c, link);
-	if (c->http->current == c)
-		c->http->current = NULL;
 	request_end(&c->request);
 	free(c);
 }
 
-void etcd_call_cancel(struct etcd_call *c)
+/* True if a complete line of a stream is there. */
+static bool has_line(const struct etcd_call *c)
 {
-	if (c)
-		call_free(c);
+	return c->events->on_message && c->request.in_n && memchr(c->request.in, '\n', c->request.in_n);
 }
 
-/* Delivers the first complete line of a stream. False: there is none, or the call is freed. */
-static bool deliver_line(struct etcd_call *c)
+/* Ends and frees a call. */
+static void call_end(struct etcd_call *c, const struct etcd_answer *answer)
+{
+	void (*on_end)(void *, const struct etcd_answer *) = c->events->on_end;
+	void *arg = c->arg;
+
+	etcd_call_cancel(c);
+	on_end(arg, answer);
+}
+
+/* Delivers the first complete line of a stream. */
+static void deliver_line(struct etcd_call *c)
 {
 	struct request *r = &c->request;
-	struct etcd_http *http = c->http;
-	char *end = r->in_n ? memchr(r->in, '\n', r->in_n) : NULL;
+	size_t n = (size_t)((char *)memchr(r->in, '\n', r->in_n) - r->in) + 1;
 	struct etcd_answer answer = { 0 };
 	char what[160];
-	size_t n;
-	json_t *body;
+	json_t *body = read_body(r, n, what, sizeof(what));
 
-	if (!end)
-		return false;
-	n = (size_t)(end - r->in) + 1;
-	body = read_body(r, n, what, sizeof(what));
 	memmove(r->in, r->in + n, r->in_n - n);
 	r->in_n -= n;
-	http->current = c;
-	if (body && !judge_error(r->target, body, &answer)) {
+	if (!body)
+		etcd_answer_nonsense(r->target, what, &answer);
+	if (body && !judge_error(r->target, body, &answer))
 		c->events->on_message(c->arg, body);
-	} else {
-		void (*on_end)(void *, const struct etcd_answer *) = c->events->on_end;
-		void *arg = c->arg;
-
-		if (!body)
-			etcd_answer_nonsense(r->target, what, &answer);
-		call_free(c);
-		on_end(arg, &answer);
-	}
+	else
+		call_end(c, &answer);
 	json_decref(body);
-	return http->current == c;
 }
 
 static void deliver_end(struct etcd_call *c)
 {
-	void (*on_end)(void *, const struct etcd_answer *) = c->events->on_end;
-	void *arg = c->arg;
 	struct etcd_answer answer = { 0 };
 	json_t *body = NULL;
 
@@ -367,8 +382,7 @@ static void deliver_end(struct etcd_call *c)
 		judge(&c->request, c->result, &body, &answer);
 	if (c->events->on_message && answer.outcome == ETCD_OK)
 		say(c->request.target, ETCD_AWAY, "ended a watch", "", &answer);
-	call_free(c);
-	on_end(arg, &answer);
+	call_end(c, &answer);
 	json_decref(body);
 }
 
@@ -377,7 +391,7 @@ static struct etcd_call *call_with_news(struct etcd_http *h)
 	struct etcd_call *c;
 
 	TAILQ_FOREACH(c, &h->calls, link) {
-		if (c->over || (c->events->on_message && c->request.in_n && memchr(c->request.in, '\n', c->request.in_n)))
+		if (c->over || has_line(c))
 			return c;
 	}
 	return NULL;
@@ -398,11 +412,9 @@ static void deliver(struct etcd_http *h)
 		c->result = m->data.result;
 	}
 	while ((c = call_with_news(h))) {
-		bool alive = true;
-
-		while (alive && c->events->on_message && c->request.in_n && memchr(c->request.in, '\n', c->request.in_n))
-			alive = deliver_line(c);
-		if (alive && c->over)
+		if (has_line(c))
+			deliver_line(c);
+		else
 			deliver_end(c);
 	}
 }
@@ -474,6 +486,7 @@ int etcd_http_new(const struct etcd_target *t, struct ev_loop *loop, struct etcd
 
 	if (!h)
 		return -ENOMEM;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
 	h->multi = curl_multi_init();
 	if (!h->multi) {
 		free(h);
@@ -523,7 +536,7 @@ int etcd_call_start(struct etcd_http *h, const char *path, json_t *body, const c
 		curl_easy_setopt(c->request.easy, CURLOPT_TIMEOUT_MS, (long)(h->target->patience_ns / NS_PER_MS));
 	TAILQ_INSERT_TAIL(&h->calls, c, link);
 	if (curl_multi_add_handle(h->multi, c->request.easy) != CURLM_OK) {
-		call_free(c);
+		etcd_call_cancel(c);
 		return -ENOMEM;
 	}
 	*out = c;
@@ -546,6 +559,7 @@ int etcd_line_new(const struct etcd_target *t, struct etcd_line **out)
 	if (!l)
 		return -ENOMEM;
 	l->target = t;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
 	l->multi = curl_multi_init();
 	if (!l->multi) {
 		free(l);

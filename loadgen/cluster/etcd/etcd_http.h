@@ -19,10 +19,16 @@
 struct etcd_target {
 	char name[300];			/* HOST:PORT, for messages */
 	char base[320];			/* http://HOST:PORT/v3/ */
-	char *ca, *cert, *key;		/* NULL: none */
+	char *ca, *cert, *key;		/* of the target; NULL: none */
 	char unix_socket[108];		/* etcd is asked over it; "": over TCP */
 	uint64_t patience_ns;		/* for how long a connection may say nothing that it owes */
 };
+
+struct etcd_url;
+/* The etcd of a URL; files of TLS are copied. 0 or -ENOMEM, after which it is to be cleared too. */
+int etcd_target_set(struct etcd_target *, const struct etcd_url *, const char *ca, const char *cert, const char *key)
+	__attribute__((warn_unused_result));
+void etcd_target_clear(struct etcd_target *);
 
 enum etcd_outcome {
 	ETCD_OK,		/* `body` is the answer */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -39,7 +40,8 @@ struct etcd_lease {
 	struct etcd_lease_state state;
 };
 
-bool etcd_lease_is_out(struct etcd_lease *l)
+/* True if the lease was there and is over by this host's own clock, or by etcd's word. It does not become false again. */
+static bool lease_is_out(struct etcd_lease *l)
 {
 	uint64_t end_ns = atomic_load(&l->end_ns);
 
@@ -77,6 +79,14 @@ void etcd_lease_give_up(struct etcd_lease *l, const char *why)
 	l->changed(l->arg);
 }
 
+void etcd_lease_nonsense(struct etcd_lease *l, const char *what)
+{
+	struct etcd_answer a;
+
+	etcd_answer_nonsense(l->target, what, &a);
+	etcd_lease_give_up(l, a.why);
+}
+
 /* Why etcd does not answer, or "" when it does again: published, and logged when that changes. */
 static void set_trouble(struct etcd_lease *l, const char *why)
 {
@@ -107,28 +117,22 @@ static bool stops(struct etcd_lease *l)
 	return stop;
 }
 
-/* Waits so long, or until there is something else to do. */
-static void rest(struct etcd_lease *l, uint64_t ns)
+/* Waits for that time, or until this host leaves or is out, or, unless it is a pause before a retry, until it is to log in. */
+static void lease_rest(struct etcd_lease *l, uint64_t ns, bool retry)
 {
 	uint64_t until = clock_now_ns() + ns;
 	struct timespec ts = { (time_t)(until / NS_PER_S), (long)(until % NS_PER_S) };
 
 	pthread_mutex_lock(&l->lock);
-	while (!l->stop && !l->state.out && !l->login_wanted && clock_now_ns() < until)
+	while (!l->stop && !l->state.out && (retry || !l->login_wanted) && clock_now_ns() < until)
 		pthread_cond_timedwait(&l->wake, &l->lock, &ts);
 	pthread_mutex_unlock(&l->lock);
 }
 
 static void rest_before_retry(struct etcd_lease *l)
 {
-	uint64_t until = clock_now_ns() + l->pause_ns;
-	struct timespec ts = { (time_t)(until / NS_PER_S), (long)(until % NS_PER_S) };
-
-	l->pause_ns = 2 * l->pause_ns < PAUSE_MAX_NS ? 2 * l->pause_ns : PAUSE_MAX_NS;
-	pthread_mutex_lock(&l->lock);
-	while (!l->stop && !l->state.out && clock_now_ns() < until)
-		pthread_cond_timedwait(&l->wake, &l->lock, &ts);
-	pthread_mutex_unlock(&l->lock);
+	lease_rest(l, l->pause_ns, true);
+	l->pause_ns = MIN(2 * l->pause_ns, PAUSE_MAX_NS);
 }
 
 /* Out if the lease's time is over. */
@@ -136,7 +140,7 @@ static bool check_time(struct etcd_lease *l)
 {
 	char why[ETCD_WHY_MAX], trouble[ETCD_WHY_MAX];
 
-	if (!atomic_load(&l->end_ns) || !etcd_lease_is_out(l))
+	if (!atomic_load(&l->end_ns) || !lease_is_out(l))
 		return !stops(l);
 	pthread_mutex_lock(&l->lock);
 	memcpy(trouble, l->state.why, sizeof(trouble));
@@ -194,9 +198,8 @@ static void log_in(struct etcd_lease *l)
 	if (!ask(l, "auth/authenticate", json_pack("{s:s, s:s}", "name", "rampart", "password", l->password), &a))
 		return;
 	token = json_string_value(json_object_get(a.body, "token"));
-	if (!token || !*token || strlen(token) >= ETCD_TOKEN_MAX || strpbrk(token, "\r\n")) {
-		etcd_answer_nonsense(l->target, "a login without a usable token", &a);
-		etcd_lease_give_up(l, a.why);
+	if (!token || !*token || strlen(token) >= ETCD_LOGIN_MAX || strpbrk(token, "\r\n")) {
+		etcd_lease_nonsense(l, "a login without a usable token");
 		return;
 	}
 	pthread_mutex_lock(&l->lock);
@@ -224,8 +227,7 @@ static void get_lease(struct etcd_lease *l)
 		return;
 	if (!etcd_read_int(a.body, "ID", &id) || !etcd_read_int(a.body, "TTL", &ttl_s) || id <= 0 || ttl_s < 1 ||
 	    ttl_s > 86400) {
-		etcd_answer_nonsense(l->target, "a lease without an ID or a time", &a);
-		etcd_lease_give_up(l, a.why);
+		etcd_lease_nonsense(l, "a lease without an ID or a time");
 		return;
 	}
 	count_from(l, sent_ns, ttl_s);
@@ -248,8 +250,7 @@ static bool refresh(struct etcd_lease *l)
 	result = json_object_get(a.body, "result");
 	if (!json_is_object(result) || !etcd_read_int(result, "ID", &id) || !etcd_read_int(result, "TTL", &ttl_s) ||
 	    id != l->state.id || ttl_s > 86400) {
-		etcd_answer_nonsense(l->target, "a refreshed lease that is another one, or without a time", &a);
-		etcd_lease_give_up(l, a.why);
+		etcd_lease_nonsense(l, "a refreshed lease that is another one, or without a time");
 		return false;
 	}
 	if (ttl_s <= 0) {
@@ -293,7 +294,7 @@ static void *run(void *arg)
 		else if (!l->state.id)
 			get_lease(l);
 		else if (refresh(l))
-			rest(l, l->granted_ns / 3);
+			lease_rest(l, l->granted_ns / 3, false);
 	}
 	give_back(l);
 	return NULL;
