@@ -29,7 +29,7 @@ struct cluster_config {		/* its strings are borrowed for the cluster's life */
 	bool go_on_after_loss;	/* barriers do not wait for hosts that are lost */
 };
 
-struct cluster_events {		/* each may be NULL */
+struct cluster_events {
 	/* Leader: every host that is in the run has arrived at `barrier`; cluster_note has their notes. */
 	void (*on_all)(void *arg, const char *barrier);
 	/* Every host, the leader too: the leader let `barrier` go. `what` is borrowed, and NULL if there is none. at_ns: when to
@@ -68,9 +68,6 @@ void cluster_listen(struct cluster *c, const struct cluster_events *events, void
 uint32_t cluster_rank(const struct cluster *c);
 uint32_t cluster_hosts(const struct cluster *c);
 bool cluster_is_leader(const struct cluster *c);
-/* The sealed revision, and the run's UUID: the same on every host of the run, and of no other run. */
-uint64_t cluster_epoch(const struct cluster *c);
-const char *cluster_uuid(const struct cluster *c);
 /* What the host of this rank said of itself when it joined; borrowed for the cluster's life. NULL: no such rank. */
 const json_t *cluster_about(const struct cluster *c, uint32_t rank);
 /* True if the host is lost or left early, or if there is no such rank. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "loadgen/cluster/cluster_clock.h"
+/* How this host's clock stands to the leader's: round trips over etcd, of one host at a time. */
+#include "loadgen/cluster/cluster_core.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "loadgen/cluster/value.h"
@@ -14,7 +13,7 @@
 
 /* ---- Leader: answers */
 
-/* Leader: answers the question of the host whose turn it is. Round trips of several hosts at once would measure each other. */
+/* Answers the question of the host whose turn it is. Round trips of several hosts at once would measure each other. */
 static void answer_turn(struct cluster *c)
 {
 	struct question *q = &c->questions[c->turn];
@@ -32,7 +31,7 @@ static void answer_turn(struct cluster *c)
 
 static void next_turn(struct cluster *c)
 {
-	uint32_t hosts = members_hosts(c->members), from = c->turn;
+	uint32_t hosts = c->host_count, from = c->turn;
 
 	ev_timer_stop(c->loop, &c->turn_ends);
 	c->turn = 0;
@@ -54,9 +53,9 @@ static void on_turn_ends(struct ev_loop *loop, struct ev_timer *w, int revents)
 void cluster_on_question(struct cluster *c, uint32_t rank, const struct etcd_entry *e)
 {
 	uint64_t now = clock_now_ns();
-	json_t *question = value_unpack(e->value, e->bytes, SAID_TEXT_MAX);
+	json_t *question = value_unpack(e->value, e->bytes, SAID_TEXT_MAX, SAID_MEMORY_MAX, NULL);
 
-	if (rank && !members_is_absent(c->members, rank) && json_is_integer(json_object_get(question, "n"))) {
+	if (!members_is_absent(c, rank) && json_is_integer(json_object_get(question, "n"))) {
 		c->questions[rank] = (struct question){ .asked_ns = now, .n = json_integer_value(json_object_get(question, "n")) };
 		if (c->turn == rank && c->turn_rounds < CLOCK_ROUNDS)
 			answer_turn(c);
@@ -75,7 +74,7 @@ static void ask_clock(struct cluster *c)
 	char key[ETCD_KEY_MAX + 1];
 
 	c->clock_n = (int64_t)clock_now_ns();
-	cluster_run_key(c, key, "up/clock/%u", cluster_rank(c));
+	cluster_run_key(c, key, "up/clock/%u", c->rank);
 	cluster_write_json(c, key, json_pack("{s:I}", "n", (json_int_t)c->clock_n), SAID_TEXT_MAX, cluster_on_written);
 	ev_timer_again(c->loop, &c->clock_round);
 }
@@ -90,7 +89,7 @@ static void on_clock_round(struct ev_loop *loop, struct ev_timer *w, int revents
 static void on_clock_answer(void *arg, const struct etcd_entry *e)
 {
 	struct cluster *c = arg;
-	json_t *answer = value_unpack(e->value, e->bytes, SAID_TEXT_MAX);
+	json_t *answer = value_unpack(e->value, e->bytes, SAID_TEXT_MAX, SAID_MEMORY_MAX, NULL);
 	int64_t t4 = (int64_t)clock_now_ns(), t1 = c->clock_n, t2 = json_integer_value(json_object_get(answer, "t2")),
 		t3 = json_integer_value(json_object_get(answer, "t3")), trip;
 	bool ours = c->clock_rounds < CLOCK_ROUNDS && t1 && json_integer_value(json_object_get(answer, "n")) == t1;
@@ -111,10 +110,9 @@ static void on_clock_answer(void *arg, const struct etcd_entry *e)
 	cluster_arrive(c, c->clock_barrier, NULL);
 }
 
-static const struct etcd_watch_events own_events = { .on_entry = on_clock_answer };
-
 void cluster_measure_clock(struct cluster *c, const char *barrier)
 {
+	static const struct etcd_watch_events own_events = { .on_entry = on_clock_answer };
 	char prefix[ETCD_KEY_MAX + 1];
 
 	if (c->out)
@@ -126,7 +124,7 @@ void cluster_measure_clock(struct cluster *c, const char *barrier)
 	snprintf(c->clock_barrier, sizeof(c->clock_barrier), "%s", barrier);
 	if (!c->watches_answers) {
 		c->watches_answers = true;
-		cluster_run_key(c, prefix, "to/%u.", cluster_rank(c));
+		cluster_run_key(c, prefix, "to/%u.", c->rank);
 		cluster_watch(c, prefix, &own_events);
 	}
 	c->clock_rounds = 0;
@@ -144,18 +142,10 @@ void cluster_clock_init(struct cluster *c)
 	c->clock_round.data = c->turn_ends.data = c;
 }
 
-int cluster_clock_lead(struct cluster *c)
-{
-	c->error_ns = 0;
-	c->questions = calloc(members_hosts(c->members), sizeof(*c->questions));
-	return c->questions ? 0 : -ENOMEM;
-}
-
-void cluster_clock_free(struct cluster *c)
+void cluster_clock_stop(struct cluster *c)
 {
 	ev_timer_stop(c->loop, &c->clock_round);
 	ev_timer_stop(c->loop, &c->turn_ends);
-	free(c->questions);
 }
 
 int64_t cluster_clock_offset_ns(const struct cluster *c)

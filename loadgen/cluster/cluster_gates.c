@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "loadgen/cluster/cluster_gates.h"
+/* Where hosts wait for each other: arrivals at barriers, with notes for the leader, and the leader's word to go on. What comes from
+ * etcd may be hostile. */
+#include "loadgen/cluster/cluster_core.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +23,7 @@ static bool waits_for(void *arg, uint32_t rank)
 {
 	const struct cluster *c = arg;
 
-	return !members_is_absent(c->members, rank) || (members_is_lost(c->members, rank) && !c->cfg.go_on_after_loss);
+	return !members_is_absent(c, rank) || (cluster_is_lost(c, rank) && !c->cfg.go_on_after_loss);
 }
 
 void cluster_look_at_barriers(struct cluster *c)
@@ -37,43 +39,26 @@ void cluster_look_at_barriers(struct cluster *c)
 /* One line for each host: one that repeats itself does not fill the log. */
 static void complain(struct cluster *c, uint32_t rank, const char *what)
 {
-	bool known = rank < cluster_hosts(c);
+	bool known = rank < c->host_count;
 	bool *done = &c->complained[known ? rank : CLUSTER_HOSTS_MAX];
 
 	if (*done)
 		return;
 	*done = true;
 	if (known)
-		log_warn("host %s (rank %u): %s; more of it that cannot be used is left out silently", members_name(c->members, rank), rank, what);
+		log_warn("host %s (rank %u): %s; more of it that cannot be used is left out silently", c->hosts[rank].name, rank, what);
 	else
 		log_warn("a key of the run names a host that it does not have, or no barrier; more of them are left out silently");
 }
 
-/* Leader: goes on without a host, and takes its key, so that nothing that it writes takes place. */
-static void put_out(struct cluster *c, uint32_t rank, const char *why)
+void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why)
 {
-	char key[96];
-
-	if (!rank) {
-		cluster_be_out(c, -EOVERFLOW, why);
-		return;
-	}
-	if (members_is_absent(c->members, rank))
-		return;
-	snprintf(key, sizeof(key), "members/host/%s", members_id(c->members, rank));
-	cluster_write_json(c, key, members_entry_put_out(why), ENTRY_TEXT_MAX, cluster_on_written);
-	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
-	members_put_out(c->members, rank, why);
-}
-
-void cluster_put_out_late(struct cluster *c, const char *barrier, const char *why)
-{
-	for (uint32_t rank = 1; c->barriers && rank < cluster_hosts(c) && !c->out; rank++)
+	for (uint32_t rank = 1; c->barriers && rank < c->host_count && !c->out; rank++)
 		if (!barriers_is_at(c->barriers, barrier, rank))
-			put_out(c, rank, why);
+			members_put_out(c, rank, why);
 }
 
-static void judge(struct cluster *c, uint32_t rank, int rc)
+static void judge_arrival(struct cluster *c, uint32_t rank, int rc)
 {
 	char why[160];
 
@@ -82,11 +67,11 @@ static void judge(struct cluster *c, uint32_t rank, int rc)
 		break;
 	case -EDQUOT:
 		snprintf(why, sizeof(why), "it is at more than %d barriers that the run has not passed", BARRIERS_OF_HOST_MAX);
-		put_out(c, rank, why);
+		members_put_out(c, rank, why);
 		break;
 	case -EFBIG:
 		snprintf(why, sizeof(why), "its notes take more than %u MiB of the leader's memory", BARRIERS_HOST_BYTES >> 20);
-		put_out(c, rank, why);
+		members_put_out(c, rank, why);
 		break;
 	case -ENOSPC:
 		snprintf(why, sizeof(why), "its note is left out: those of all hosts take %u MiB of memory, which is the limit", BARRIERS_BYTES >> 20);
@@ -104,14 +89,14 @@ static bool split_key(struct cluster *c, const char *rest, char name[BARRIER_NAM
 {
 	const char *dot = strchr(rest, '.'), *at = dot ? dot + 1 : "";
 	size_t n = dot ? (size_t)(dot - rest) : 0;
-	bool good = n && n <= BARRIER_NAME_MAX && cluster_read_number(&at, cluster_hosts(c) - 1, rank) && *rank;
+	bool good = n && n <= BARRIER_NAME_MAX && cluster_read_number(&at, c->host_count - 1, rank) && *rank;
 
 	if (good && part)
 		good = *at++ == '.' && cluster_read_number(&at, BARRIER_PARTS_MAX - 1, part);
 	if (good && !*at) {
 		memcpy(name, rest, n);
 		name[n] = 0;
-		return !members_is_put_out(c->members, *rank);
+		return !c->hosts[*rank].put_out;
 	}
 	complain(c, UINT32_MAX, NULL);
 	return false;
@@ -136,7 +121,7 @@ void cluster_on_arrival(struct cluster *c, const char *rest, const struct etcd_e
 
 	if (!split_key(c, rest, name, &rank, NULL))
 		return;
-	judge(c, rank, barriers_arrive(c->barriers, name, rank, parts_of(e), e->value, has_note ? e->bytes : 0));
+	judge_arrival(c, rank, barriers_arrive(c->barriers, name, rank, parts_of(e), e->value, has_note ? e->bytes : 0));
 	cluster_look_at_barriers(c);
 }
 
@@ -147,7 +132,7 @@ void cluster_on_part(struct cluster *c, const char *rest, const struct etcd_entr
 
 	if (!split_key(c, rest, name, &rank, &part))
 		return;
-	judge(c, rank, barriers_part(c->barriers, name, rank, part, e->value, e->bytes));
+	judge_arrival(c, rank, barriers_part(c->barriers, name, rank, part, e->value, e->bytes));
 	cluster_look_at_barriers(c);
 }
 
@@ -163,7 +148,7 @@ static uint32_t write_parts(struct cluster *c, const char *barrier, const char *
 		struct etcd_write w = { .key = key, .value = value + at };
 
 		w.bytes = bytes - at < PART_BYTES ? bytes - at : PART_BYTES;
-		cluster_run_key(c, key, "up/part/%s.%u.%u", barrier, cluster_rank(c), parts);
+		cluster_run_key(c, key, "up/part/%s.%u.%u", barrier, c->rank, parts);
 		cluster_write_key(c, &w, cluster_on_written);
 	}
 	return parts;
@@ -182,7 +167,7 @@ static void arrive_member(struct cluster *c, const char *barrier, const void *va
 		w.value = "-";
 		w.bytes = 1;
 	}
-	cluster_run_key(c, key, "up/at/%s.%u", barrier, cluster_rank(c));
+	cluster_run_key(c, key, "up/at/%s.%u", barrier, c->rank);
 	cluster_write_key(c, &w, cluster_on_written);
 }
 
@@ -198,7 +183,7 @@ void cluster_arrive(struct cluster *c, const char *barrier, json_t *note)
 	} else if (!cluster_is_leader(c)) {
 		arrive_member(c, barrier, value, bytes);
 	} else {
-		judge(c, 0, barriers_arrive(c->barriers, barrier, 0, 0, value, bytes));
+		judge_arrival(c, 0, barriers_arrive(c->barriers, barrier, 0, 0, value, bytes));
 		cluster_look_at_barriers(c);
 	}
 	json_decref(note);
@@ -268,8 +253,7 @@ static uint64_t when(const struct cluster *c, json_int_t at_ns, json_int_t in_ns
 
 void cluster_on_go(struct cluster *c, const char *barrier, const struct etcd_entry *e)
 {
-	size_t memory;
-	json_t *go = value_unpack_within(e->value, e->bytes, CLUSTER_NOTE_MAX, GO_MEMORY_MAX, &memory);
+	json_t *go = value_unpack(e->value, e->bytes, CLUSTER_NOTE_MAX, GO_MEMORY_MAX, NULL);
 	struct told *t = json_is_object(go) && barrier_name_is_good(barrier) ? cluster_tell(c, TELL_GO, barrier) : NULL;
 	json_t *what = json_object_get(go, "what");
 

@@ -13,7 +13,6 @@
 #define COMPRESSED	'z'	/* no JSON text begins with it */
 #define WORTH_BYTES	256	/* shorter texts are left as they are */
 #define INFLATE_AT_ONCE	(64 * 1024)
-#define MEMORY_MAX	(8 * 1024 * 1024)	/* of a document whose reader sets no limit of its own */
 
 /* Compresses `text` into *out; false if that is not shorter, or memory is short. */
 static bool deflate_text(const char *text, size_t size, unsigned char **out, size_t *bytes)
@@ -81,20 +80,14 @@ static json_t *parse_within(const char *text, size_t size, size_t memory_max, si
 	return *memory > memory_max ? NULL : json_read(text, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &weighed, NULL, 0);
 }
 
-json_t *value_unpack(const void *value, size_t bytes, size_t text_max)
-{
-	size_t memory;
-
-	return value_unpack_within(value, bytes, text_max, MEMORY_MAX, &memory);
-}
-
-json_t *value_unpack_within(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)
+json_t *value_unpack(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)
 {
 	z_stream z = { .next_in = (Bytef *)value + 1, .avail_in = bytes ? (uInt)(bytes - 1) : 0 };
 	json_t *document = NULL;
+	size_t size = 0, unused;
 	char *text = NULL;
-	size_t size = 0;
 
+	memory = memory ? memory : &unused;
 	*memory = 0;
 	if (!bytes)
 		return NULL;

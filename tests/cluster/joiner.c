@@ -16,7 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "loadgen/cluster/cluster.h"
+#include "loadgen/cluster/cluster_core.h"
 
 static int64_t shift_s;
 
@@ -149,6 +149,13 @@ static void on_out(void *arg, const char *why)
 	end(1);
 }
 
+static void on_said(void *arg, uint32_t rank, json_t *what)
+{
+	(void)arg;
+	(void)rank;
+	(void)what;
+}
+
 static void on_signal(struct ev_loop *l, struct ev_signal *w, int revents)
 {
 	(void)w;
@@ -185,7 +192,8 @@ static void read_options(int argc, char **argv, struct cluster_config *cfg)
 
 int main(int argc, char **argv)
 {
-	static const struct cluster_events events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out };
+	static const struct cluster_events events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out,
+						       .on_said = on_said };
 	struct cluster_config cfg = { .lease_ns = 10 * NS_PER_S, .join_timeout_ns = 60 * NS_PER_S };
 	struct ev_signal stop;
 	uint64_t begun;
@@ -205,8 +213,8 @@ int main(int argc, char **argv)
 		printf("refused %d %s\n", rc, err);
 		return 3;
 	}
-	printf("joined %u %u %llu %s %llu\n", cluster_rank(cluster), cluster_hosts(cluster), (unsigned long long)cluster_epoch(cluster),
-	       cluster_uuid(cluster), (unsigned long long)((clock_now_ns() - begun) / NS_PER_MS));
+	printf("joined %u %u %llu %s %llu\n", cluster_rank(cluster), cluster_hosts(cluster), (unsigned long long)cluster->epoch,
+	       cluster->uuid, (unsigned long long)((clock_now_ns() - begun) / NS_PER_MS));
 	cluster_listen(cluster, &events, NULL);
 	cluster_measure_clock(cluster, "clock");
 	ev_run(loop, 0);

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "loadgen/cluster/cluster.h"
-#include "loadgen/cluster/etcd/etcd.h"
+#include "loadgen/cluster/cluster_core.h"
 #include "loadgen/cluster/value.h"
 
 #define OTHER_1	"00000000000000000000000000000001"
@@ -368,7 +367,7 @@ static void begin(bool leads, bool go_on)
 		fail_msg("%s", err);
 	assert_int_equal(cluster_rank(cluster), leads ? 0 : 1);
 	assert_int_equal(cluster_hosts(cluster), leads ? 3 : 2);
-	snprintf(uuid, sizeof(uuid), "%s", cluster_uuid(cluster));
+	snprintf(uuid, sizeof(uuid), "%s", cluster->uuid);
 	cluster_listen(cluster, &cluster_events, NULL);
 	run();
 }
@@ -430,7 +429,7 @@ static void a_clock(const char *key, const char *value, size_t bytes)
 	if (strcmp(key, of_run("up/clock/1")) != 0)
 		return;
 	asked++;
-	question = value_unpack(value, bytes, 1000);
+	question = value_unpack(value, bytes, 1000, SIZE_MAX, NULL);
 	n = json_integer_value(json_object_get(question, "n"));
 	json_decref(question);
 	if (lies) {
@@ -516,7 +515,7 @@ static void ask(unsigned rank, int n)
 static int answered(unsigned rank)
 {
 	struct key *k = find(of_run("to/%u.clock", rank));
-	json_t *answer_of = k && k->value ? value_unpack(k->value, k->bytes, 1000) : NULL;
+	json_t *answer_of = k && k->value ? value_unpack(k->value, k->bytes, 1000, SIZE_MAX, NULL) : NULL;
 	int n = (int)json_integer_value(json_object_get(answer_of, "n"));
 
 	json_decref(answer_of);
