@@ -55,7 +55,7 @@ void cluster_on_question(struct cluster *c, uint32_t rank, const struct etcd_ent
 	uint64_t now = clock_now_ns();
 	json_t *question = value_unpack(e->value, e->bytes, SAID_TEXT_MAX, SAID_MEMORY_MAX, NULL);
 
-	if (!members_is_absent(c, rank) && json_is_integer(json_object_get(question, "n"))) {
+	if (!cluster_is_absent(c, rank) && json_is_integer(json_object_get(question, "n"))) {
 		c->questions[rank] = (struct question){ .asked_ns = now, .n = json_integer_value(json_object_get(question, "n")) };
 		if (c->turn == rank && c->turn_rounds < CLOCK_ROUNDS)
 			answer_turn(c);

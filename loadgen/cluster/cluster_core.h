@@ -105,12 +105,10 @@ struct cluster {
 	struct question questions[CLUSTER_HOSTS_MAX];
 };
 
-/* ---- cluster.c */
+/* ---- cluster_core.c */
 
-/* Begins to join, as cluster_join, which then waits. */
-int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
-		  struct cluster **out, char *err, size_t err_size) __attribute__((warn_unused_result));
-void cluster_free(struct cluster *c);
+void cluster_core_init(struct cluster *c);
+void cluster_core_free(struct cluster *c);
 /* Has an event reported. NULL if memory is short, which it logs; else what the event needs besides `text` is to be filled in. */
 struct told *cluster_tell(struct cluster *c, enum tell what, const char *text);
 /* This host is out. Once; nothing follows. */
@@ -129,28 +127,20 @@ void cluster_on_written(void *arg, enum etcd_status status, const char *why);
 void cluster_watch(struct cluster *c, const char *prefix, const struct etcd_watch_events *events);
 /* Reads a number in a key, of digits alone and at most `max`, and moves *text behind it. */
 bool cluster_read_number(const char **text, uint32_t max, uint32_t *out);
-/* This host has a rank: watches what the others write for it. */
-void cluster_on_sealed(struct cluster *c);
-
-/* ---- members.c */
-
-void members_watch(struct cluster *c);
-/* Leader: goes on without a host, and takes its key, so that nothing that it writes takes place. */
-void members_put_out(struct cluster *c, uint32_t rank, const char *why);
+/* The host of this rank said something; like all that comes from etcd, here and below, it may be anything. */
+void cluster_on_said(struct cluster *c, uint32_t rank, const struct etcd_entry *e);
 /* Lost, or left. */
-bool members_is_absent(const struct cluster *c, uint32_t rank);
-/* One line for who waits: how many are here, and for whom the run waits. Returns `text`. */
-const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]);
-/* The wait for hosts is over: says how many were refused, if not all of them are named in the log. */
-void members_log_refused(const struct cluster *c);
+bool cluster_is_absent(const struct cluster *c, uint32_t rank);
 
-/* ---- cluster_gates.c. What comes from the store may be anything, here and below. */
+/* ---- cluster_gates.c */
 
+/* How a host goes: its key is gone (`why` NULL), it left (`why` NULL: the run is over), or the leader put it out. */
+enum loss { LOSS_SILENT, LOSS_LEFT, LOSS_PUT_OUT };
+/* The host of this rank is gone. Once; what follows does nothing. */
+void cluster_lose(struct cluster *c, uint32_t rank, enum loss how, const char *why);
 /* Leader: a key below "up/at/" or "up/part/"; `rest` is what stands behind that. */
 void cluster_on_arrival(struct cluster *c, const char *rest, const struct etcd_entry *e);
 void cluster_on_part(struct cluster *c, const char *rest, const struct etcd_entry *e);
-/* Leader: reports barriers at which everybody is. To be called after losses too. */
-void cluster_look_at_barriers(struct cluster *c);
 /* Member: the leader let `barrier` go. */
 void cluster_on_go(struct cluster *c, const char *barrier, const struct etcd_entry *e);
 
@@ -160,5 +150,20 @@ void cluster_clock_init(struct cluster *c);
 void cluster_clock_stop(struct cluster *c);
 /* Leader: the host of this rank asks. */
 void cluster_on_question(struct cluster *c, uint32_t rank, const struct etcd_entry *e);
+
+/* ---- members.c */
+
+void members_watch(struct cluster *c);
+/* One line for who waits: how many are here, and for whom the run waits. Returns `text`. */
+const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]);
+/* The wait for hosts is over: says how many were refused, if not all of them are named in the log. */
+void members_log_refused(const struct cluster *c);
+
+/* ---- cluster.c */
+
+/* Begins to join, as cluster_join, which then waits. */
+int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
+		  struct cluster **out, char *err, size_t err_size) __attribute__((warn_unused_result));
+void cluster_free(struct cluster *c);
 
 #endif

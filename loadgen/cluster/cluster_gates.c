@@ -23,10 +23,10 @@ static bool waits_for(void *arg, uint32_t rank)
 {
 	const struct cluster *c = arg;
 
-	return !members_is_absent(c, rank) || (cluster_is_lost(c, rank) && !c->cfg.go_on_after_loss);
+	return !cluster_is_absent(c, rank) || (cluster_is_lost(c, rank) && !c->cfg.go_on_after_loss);
 }
 
-void cluster_look_at_barriers(struct cluster *c)
+static void look_at_barriers(struct cluster *c)
 {
 	const char *name;
 
@@ -51,11 +51,64 @@ static void complain(struct cluster *c, uint32_t rank, const char *what)
 		log_warn("a key of the run names a host that it does not have, or no barrier; more of them are left out silently");
 }
 
+/* ---- Losses */
+
+void cluster_lose(struct cluster *c, uint32_t rank, enum loss how, const char *why)
+{
+	struct member *h = &c->hosts[rank];
+	bool over = how == LOSS_LEFT && !why;
+	char text[CLUSTER_TEXT_MAX];
+	struct told *t;
+	int n;
+
+	if (c->out || h->lost || h->left)
+		return;
+	h->lost = !over;
+	h->left = over;
+	if (over)
+		n = snprintf(text, sizeof(text), "host %s (rank %u) has ended its part of the run", h->name, rank);
+	else if (how == LOSS_PUT_OUT)
+		n = snprintf(text, sizeof(text), "host %s (rank %u) is put out of the run: %s", h->name, rank, why);
+	else if (how == LOSS_LEFT)
+		n = snprintf(text, sizeof(text), "host %s (rank %u) left: %s", h->name, rank, why);
+	else
+		n = snprintf(text, sizeof(text), "host %s (rank %u) is lost: nothing was heard of it for the time of its lease", h->name, rank);
+	if (rank == c->rank) {
+		cluster_be_out(c, -ECONNRESET, "this host's key is gone: it was not heard of for the time of its lease");
+	} else if (!rank) {
+		if (n < (int)sizeof(text))
+			snprintf(text + n, sizeof(text) - (size_t)n, "; it led the run, which ends with it");
+		cluster_be_out(c, -ECONNRESET, text);
+	} else {
+		t = over ? NULL : cluster_tell(c, TELL_LOST, text);
+		if (t)
+			t->rank = rank;
+		look_at_barriers(c);
+	}
+}
+
+static void put_out(struct cluster *c, uint32_t rank, const char *why)
+{
+	char key[96];
+
+	if (!rank) {
+		cluster_be_out(c, -EOVERFLOW, why);
+		return;
+	}
+	if (cluster_is_absent(c, rank))
+		return;
+	snprintf(key, sizeof(key), "members/host/%s", c->hosts[rank].id);
+	cluster_write_json(c, key, json_pack("{s:s, s:b}", "left", why, "put_out", 1), ENTRY_TEXT_MAX, cluster_on_written);
+	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
+	c->hosts[rank].put_out = true;
+	cluster_lose(c, rank, LOSS_PUT_OUT, why);
+}
+
 void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why)
 {
 	for (uint32_t rank = 1; c->barriers && rank < c->host_count && !c->out; rank++)
 		if (!barriers_is_at(c->barriers, barrier, rank))
-			members_put_out(c, rank, why);
+			put_out(c, rank, why);
 }
 
 static void judge_arrival(struct cluster *c, uint32_t rank, int rc)
@@ -67,11 +120,11 @@ static void judge_arrival(struct cluster *c, uint32_t rank, int rc)
 		break;
 	case -EDQUOT:
 		snprintf(why, sizeof(why), "it is at more than %d barriers that the run has not passed", BARRIERS_OF_HOST_MAX);
-		members_put_out(c, rank, why);
+		put_out(c, rank, why);
 		break;
 	case -EFBIG:
 		snprintf(why, sizeof(why), "its notes take more than %u MiB of the leader's memory", BARRIERS_HOST_BYTES >> 20);
-		members_put_out(c, rank, why);
+		put_out(c, rank, why);
 		break;
 	case -ENOSPC:
 		snprintf(why, sizeof(why), "its note is left out: those of all hosts take %u MiB of memory, which is the limit", BARRIERS_BYTES >> 20);
@@ -122,7 +175,7 @@ void cluster_on_arrival(struct cluster *c, const char *rest, const struct etcd_e
 	if (!split_key(c, rest, name, &rank, NULL))
 		return;
 	judge_arrival(c, rank, barriers_arrive(c->barriers, name, rank, parts_of(e), e->value, has_note ? e->bytes : 0));
-	cluster_look_at_barriers(c);
+	look_at_barriers(c);
 }
 
 void cluster_on_part(struct cluster *c, const char *rest, const struct etcd_entry *e)
@@ -133,7 +186,7 @@ void cluster_on_part(struct cluster *c, const char *rest, const struct etcd_entr
 	if (!split_key(c, rest, name, &rank, &part))
 		return;
 	judge_arrival(c, rank, barriers_part(c->barriers, name, rank, part, e->value, e->bytes));
-	cluster_look_at_barriers(c);
+	look_at_barriers(c);
 }
 
 /* ---- Arriving */
@@ -184,7 +237,7 @@ void cluster_arrive(struct cluster *c, const char *barrier, json_t *note)
 		arrive_member(c, barrier, value, bytes);
 	} else {
 		judge_arrival(c, 0, barriers_arrive(c->barriers, barrier, 0, 0, value, bytes));
-		cluster_look_at_barriers(c);
+		look_at_barriers(c);
 	}
 	json_decref(note);
 	free(value);

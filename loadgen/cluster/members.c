@@ -221,79 +221,63 @@ const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]
 	return text;
 }
 
-/* ---- Losses */
+/* ---- What comes during the run */
 
-/* How a host goes: its key is gone (`why` NULL), it left (`why` NULL: the run is over), or the leader put it out. */
-enum loss { LOSS_SILENT, LOSS_LEFT, LOSS_PUT_OUT };
-
-static void lose(struct cluster *c, uint32_t rank, enum loss how, const char *why)
+/* What is left of a key behind "UUID/up/" or "UUID/down/". */
+static const char *behind(const char *key, const char *what)
 {
-	struct member *h = &c->hosts[rank];
-	bool over = how == LOSS_LEFT && !why;
-	char text[CLUSTER_TEXT_MAX];
-	struct told *t;
-	int n;
-
-	if (c->out || h->lost || h->left)
-		return;
-	h->lost = !over;
-	h->left = over;
-	if (over)
-		n = snprintf(text, sizeof(text), "host %s (rank %u) has ended its part of the run", h->name, rank);
-	else if (how == LOSS_PUT_OUT)
-		n = snprintf(text, sizeof(text), "host %s (rank %u) is put out of the run: %s", h->name, rank, why);
-	else if (how == LOSS_LEFT)
-		n = snprintf(text, sizeof(text), "host %s (rank %u) left: %s", h->name, rank, why);
-	else
-		n = snprintf(text, sizeof(text), "host %s (rank %u) is lost: nothing was heard of it for the time of its lease", h->name, rank);
-	if (rank == c->rank) {
-		cluster_be_out(c, -ECONNRESET, "this host's key is gone: it was not heard of for the time of its lease");
-	} else if (!rank) {
-		if (n < (int)sizeof(text))
-			snprintf(text + n, sizeof(text) - (size_t)n, "; it led the run, which ends with it");
-		cluster_be_out(c, -ECONNRESET, text);
-	} else {
-		t = over ? NULL : cluster_tell(c, TELL_LOST, text);
-		if (t)
-			t->rank = rank;
-		cluster_look_at_barriers(c);
-	}
+	return key + HOST_ID_LEN + strlen(what);
 }
 
-static void lose_by_id(struct cluster *c, const char *id, enum loss how, const char *why)
+/* The rank of a member, which is all that is left of the key. */
+static bool rank_at(const struct cluster *c, const char *text, uint32_t *rank)
 {
-	for (uint32_t rank = 0; rank < c->host_count; rank++)
-		if (!strcmp(c->hosts[rank].id, id)) {
-			lose(c, rank, how, why);
-			return;
-		}
+	return cluster_read_number(&text, c->host_count - 1, rank) && !*text && *rank;
 }
 
-void members_put_out(struct cluster *c, uint32_t rank, const char *why)
+static void on_up(void *arg, const struct etcd_entry *e)
 {
-	char key[96];
+	struct cluster *c = arg;
+	const char *rest = behind(e->key, "/up/");
+	uint32_t rank;
 
-	if (!rank) {
-		cluster_be_out(c, -EOVERFLOW, why);
+	if (!strncmp(rest, "at/", 3))
+		cluster_on_arrival(c, rest + 3, e);
+	else if (!strncmp(rest, "part/", 5))
+		cluster_on_part(c, rest + 5, e);
+	else if (!strncmp(rest, "say/", 4) && rank_at(c, rest + 4, &rank))
+		cluster_on_said(c, rank, e);
+	else if (!strncmp(rest, "clock/", 6) && rank_at(c, rest + 6, &rank))
+		cluster_on_question(c, rank, e);
+}
+
+static void on_down(void *arg, const struct etcd_entry *e)
+{
+	struct cluster *c = arg;
+	const char *rest = behind(e->key, "/down/");
+
+	if (!strncmp(rest, "go/", 3))
+		cluster_on_go(c, rest + 3, e);
+	else if (!strcmp(rest, "say"))
+		cluster_on_said(c, 0, e);
+}
+
+static void watch_run(struct cluster *c)
+{
+	static const struct etcd_watch_events up_events = { .on_entry = on_up }, down_events = { .on_entry = on_down };
+	bool leads = cluster_is_leader(c);
+	char prefix[ETCD_KEY_MAX + 1];
+
+	if (leads && barriers_new(c->host_count, BARRIERS_BYTES, &c->barriers)) {
+		cluster_be_out(c, -ENOMEM, "memory is short");
 		return;
 	}
-	if (members_is_absent(c, rank))
-		return;
-	snprintf(key, sizeof(key), "members/host/%s", c->hosts[rank].id);
-	cluster_write_json(c, key, json_pack("{s:s, s:b}", "left", why, "put_out", 1), ENTRY_TEXT_MAX, cluster_on_written);
-	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
-	c->hosts[rank].put_out = true;
-	lose(c, rank, LOSS_PUT_OUT, why);
-}
-
-bool members_is_absent(const struct cluster *c, uint32_t rank)
-{
-	return rank >= c->host_count || c->hosts[rank].lost || c->hosts[rank].left;
-}
-
-bool cluster_is_lost(const struct cluster *c, uint32_t rank)
-{
-	return rank >= c->host_count || c->hosts[rank].lost;
+	if (leads)
+		c->error_ns = 0;	/* its clock is the run's */
+	cluster_run_key(c, prefix, "%s/", leads ? "up" : "down");
+	cluster_watch(c, prefix, leads ? &up_events : &down_events);
+	if (c->joining)
+		ev_break(c->loop, EVBREAK_ONE);
 }
 
 /* ---- The seal: {uuid, lease_s, hosts[{id, created, name}]}, the hosts by rank */
@@ -359,7 +343,7 @@ static void settle_hosts(struct cluster *c)
 		if (x && x->created == h->created)
 			h->about = json_incref(json_object_get(x->entry, "about"));
 		else
-			lose(c, rank, LOSS_SILENT, NULL);
+			cluster_lose(c, rank, LOSS_SILENT, NULL);
 	}
 	candidates_clear(&c->candidates);
 }
@@ -381,7 +365,7 @@ static void on_seal(struct cluster *c, const json_t *seal, int64_t written)
 		c->rank = i;
 		c->epoch = written;
 		c->phase = PHASE_IN;
-		cluster_on_sealed(c);
+		watch_run(c);
 		settle_hosts(c);
 		return;
 	}
@@ -396,6 +380,15 @@ static const char *id_behind(const char *rest, const char *prefix)
 	size_t n = strlen(prefix);
 
 	return !strncmp(rest, prefix, n) && host_id_is_good(rest + n) ? rest + n : NULL;
+}
+
+static void lose_by_id(struct cluster *c, const char *id, enum loss how, const char *why)
+{
+	for (uint32_t rank = 0; rank < c->host_count; rank++)
+		if (!strcmp(c->hosts[rank].id, id)) {
+			cluster_lose(c, rank, how, why);
+			return;
+		}
 }
 
 /* The host is out for the reason that the leader wrote. */
@@ -476,7 +469,7 @@ static void on_gone(void *arg, const char *key)
 		if (id)
 			lose_by_id(c, id, LOSS_SILENT, NULL);
 		else if (!strcmp(rest, "sealed"))
-			lose(c, 0, LOSS_SILENT, NULL);
+			cluster_lose(c, 0, LOSS_SILENT, NULL);
 		return;
 	}
 	if (!id)

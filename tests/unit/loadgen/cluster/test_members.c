@@ -394,7 +394,7 @@ TEST(loss__member__named_on_all_and_final)
 		assert_int_equal(lost(&hosts[i], &why), 1u << rank);
 		assert_non_null(strstr(why, "host other (rank "));
 		assert_true(cluster_is_lost(hosts[i].c, rank));
-		assert_true(members_is_absent(hosts[i].c, rank));
+		assert_true(cluster_is_absent(hosts[i].c, rank));
 	}
 	end();
 }
@@ -430,7 +430,7 @@ TEST(leaving__with_and_without_reason__told_apart)
 	run_all();
 	assert_int_equal(lost(&hosts[0], &why), 1u << hosts[1].c->rank);
 	assert_non_null(strstr(why, "left: no more memory"));
-	assert_true(members_is_absent(hosts[0].c, hosts[2].c->rank));
+	assert_true(cluster_is_absent(hosts[0].c, hosts[2].c->rank));
 	assert_false(cluster_is_lost(hosts[0].c, hosts[2].c->rank));
 	end();
 }
@@ -443,9 +443,10 @@ TEST(put_out__one_host__told_apart_from_a_loss)
 	for (int i = 0; i < 3; i++)
 		add_host(i ? "other" : "first", 3, i == 0, false);
 	run_all();
-	members_put_out(hosts[0].c, hosts[2].c->rank, "it is too loud");
-	members_put_out(hosts[0].c, hosts[2].c->rank, "it is too loud");
-	members_put_out(hosts[0].c, 3, "nobody");
+	cluster_arrive(hosts[1].c, "gate", NULL);
+	run_all();
+	cluster_put_out_absent(hosts[0].c, "gate", "it is too loud");
+	cluster_put_out_absent(hosts[0].c, "gate", "it is too loud");
 	run_all();
 	assert_null(find(hosts[2].c->key));
 	for (int i = 0; i < 2; i++) {
