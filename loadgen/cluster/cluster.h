@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #define CLUSTER_HOSTS_MAX 1024	/* hosts of a run */
+#define BARRIER_NAME_MAX  95
 #define CLUSTER_NOTE_MAX  (16 * 1024 * 1024)	/* bytes of a note's JSON text, before it is compressed */
 
 struct cluster;
@@ -73,7 +74,7 @@ const json_t *cluster_about(const struct cluster *c, uint32_t rank);
 /* True if the host is lost or left early, or if there is no such rank. */
 bool cluster_is_lost(const struct cluster *c, uint32_t rank);
 
-/* This host is at `barrier`: 1 to 95 bytes of [a-z0-9/_-]. `note` (taken over, may be NULL) goes to the leader only. Once
+/* This host is at `barrier`: 1 to BARRIER_NAME_MAX bytes of [a-z0-9/_-]. `note` (taken over, may be NULL) goes to the leader only. Once
  * for each barrier. */
 void cluster_arrive(struct cluster *c, const char *barrier, json_t *note);
 /* Leader: hosts that have not arrived at `barrier` are put out of the run because of `why`; each is told as lost. */
