@@ -118,14 +118,12 @@ int etcd_open(const struct etcd_config *c, struct ev_loop *loop, etcd_out_fn *on
 
 void etcd_close(struct etcd *e, uint64_t wait_ns)
 {
-	bool was_out = e && e->out;
-
 	if (!e)
 		return;
 	etcd_watches_free(e);
 	e->out = true;
 	etcd_txn_fail(e, "this host leaves the run");
-	etcd_lease_stop(e->lease, was_out ? 0 : wait_ns);
+	etcd_lease_stop(e->lease, wait_ns);
 	destroy(e);
 }
 

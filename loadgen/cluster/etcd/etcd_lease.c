@@ -32,23 +32,14 @@ struct etcd_lease {
 	struct etcd_line *line;
 	uint64_t pause_ns;		/* thread: before the next try */
 	uint64_t granted_ns;		/* thread: for how long etcd gave it */
-	atomic_bool out;
-	atomic_uint_fast64_t end_ns;	/* CLOCK_BOOTTIME; 0: no lease yet */
-	pthread_mutex_t lock;		/* what follows */
+	uint64_t end_ns;		/* thread: CLOCK_BOOTTIME; 0: no lease yet */
+	char trouble[ETCD_WHY_MAX];	/* thread: why etcd does not answer; "": it does */
+	atomic_bool over;		/* this host leaves, or is out */
+	atomic_bool login_wanted;
+	pthread_mutex_t lock;		/* what follows; `wake` tells of changes of the two above */
 	pthread_cond_t wake;
-	bool stop, login_wanted;
-	struct etcd_lease_state state;
+	struct etcd_lease_state state;	/* its token is written by the thread only */
 };
-
-/* True if the lease was there and is over by this host's own clock, or by etcd's word. It does not become false again. */
-static bool lease_is_out(struct etcd_lease *l)
-{
-	uint64_t end_ns = atomic_load(&l->end_ns);
-
-	if (end_ns && clock_boot_ns() >= end_ns)
-		atomic_store(&l->out, true);
-	return atomic_load(&l->out);
-}
 
 void etcd_lease_read(struct etcd_lease *l, struct etcd_lease_state *out)
 {
@@ -61,7 +52,7 @@ void etcd_lease_login(struct etcd_lease *l, uint64_t seen)
 {
 	pthread_mutex_lock(&l->lock);
 	if (l->state.login == seen) {
-		l->login_wanted = true;
+		atomic_store(&l->login_wanted, true);
 		pthread_cond_signal(&l->wake);
 	}
 	pthread_mutex_unlock(&l->lock);
@@ -69,11 +60,11 @@ void etcd_lease_login(struct etcd_lease *l, uint64_t seen)
 
 void etcd_lease_give_up(struct etcd_lease *l, const char *why)
 {
-	atomic_store(&l->out, true);
 	pthread_mutex_lock(&l->lock);
 	if (!l->state.out)
 		snprintf(l->state.why, sizeof(l->state.why), "%s", why);
 	l->state.out = true;
+	atomic_store(&l->over, true);
 	pthread_cond_signal(&l->wake);
 	pthread_mutex_unlock(&l->lock);
 	l->changed(l->arg);
@@ -90,31 +81,18 @@ void etcd_lease_nonsense(struct etcd_lease *l, const char *what)
 /* Why etcd does not answer, or "" when it does again: published, and logged when that changes. */
 static void set_trouble(struct etcd_lease *l, const char *why)
 {
-	bool was, differs;
-
+	if (strcmp(l->trouble, why) == 0)
+		return;
+	if (!*why)
+		log_info("etcd at %s answers", l->target->name);
+	else if (!l->trouble[0])
+		log_warn("%s; trying again", why);
+	snprintf(l->trouble, sizeof(l->trouble), "%s", why);
 	pthread_mutex_lock(&l->lock);
-	was = l->state.why[0];
-	differs = !l->state.out && strcmp(l->state.why, why) != 0;
-	if (differs)
+	if (!l->state.out)
 		snprintf(l->state.why, sizeof(l->state.why), "%s", why);
 	pthread_mutex_unlock(&l->lock);
-	if (!differs)
-		return;
-	if (*why && !was)
-		log_warn("%s; trying again", why);
-	else if (!*why)
-		log_info("etcd at %s answers", l->target->name);
 	l->changed(l->arg);
-}
-
-static bool stops(struct etcd_lease *l)
-{
-	bool stop;
-
-	pthread_mutex_lock(&l->lock);
-	stop = l->stop || l->state.out;
-	pthread_mutex_unlock(&l->lock);
-	return stop;
 }
 
 /* Waits for that time, or until this host leaves or is out, or, unless it is a pause before a retry, until it is to log in. */
@@ -124,7 +102,7 @@ static void lease_rest(struct etcd_lease *l, uint64_t ns, bool retry)
 	struct timespec ts = { (time_t)(until / NS_PER_S), (long)(until % NS_PER_S) };
 
 	pthread_mutex_lock(&l->lock);
-	while (!l->stop && !l->state.out && (retry || !l->login_wanted) && clock_now_ns() < until)
+	while (!atomic_load(&l->over) && (retry || !atomic_load(&l->login_wanted)) && clock_now_ns() < until)
 		pthread_cond_timedwait(&l->wake, &l->lock, &ts);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -135,34 +113,30 @@ static void rest_before_retry(struct etcd_lease *l)
 	l->pause_ns = MIN(2 * l->pause_ns, PAUSE_MAX_NS);
 }
 
-/* Out if the lease's time is over. */
-static bool check_time(struct etcd_lease *l)
+/* False if this host leaves or is out, as it is when the lease's time is over. */
+static bool lease_goes_on(struct etcd_lease *l)
 {
-	char why[ETCD_WHY_MAX], trouble[ETCD_WHY_MAX];
+	char why[ETCD_WHY_MAX];
 
-	if (!atomic_load(&l->end_ns) || !lease_is_out(l))
-		return !stops(l);
-	pthread_mutex_lock(&l->lock);
-	memcpy(trouble, l->state.why, sizeof(trouble));
-	pthread_mutex_unlock(&l->lock);
+	if (!l->end_ns || clock_boot_ns() < l->end_ns || atomic_load(&l->over))
+		return !atomic_load(&l->over);
 	snprintf(why, sizeof(why), "this host did not refresh its lease in etcd within %.1f s: %.*s",
 		 (double)l->granted_ns / (double)NS_PER_S, ETCD_WHY_MAX - 100,
-		 *trouble ? trouble : "it was stopped or suspended, or had no processor time");
+		 l->trouble[0] ? l->trouble : "it was stopped or suspended, or had no processor time");
 	etcd_lease_give_up(l, why);
 	return false;
 }
 
-/* One request. True: `a` is ETCD_OK. False: to be tried again, after a pause that this function has made, unless `stops`. */
-static bool ask(struct etcd_lease *l, const char *path, json_t *body, struct etcd_answer *a)
+/* One request. True: `a` is ETCD_OK. False: to be tried again, after a pause that this function has made, unless the thread ends. */
+static bool lease_ask(struct etcd_lease *l, const char *path, json_t *body, struct etcd_answer *a)
 {
-	uint64_t end_ns = atomic_load(&l->end_ns), now_ns = clock_boot_ns(), limit_ns = l->lease_ns / 3;
+	uint64_t now_ns = clock_boot_ns(), limit_ns = l->lease_ns / 3;
 	const char *token = strcmp(path, "auth/authenticate") == 0 ? "" : l->state.token;
 
-	/* Only this thread writes the token. */
-	if (end_ns && now_ns + limit_ns > end_ns)
-		limit_ns = end_ns > now_ns + CALL_MIN_NS ? end_ns - now_ns : CALL_MIN_NS;
+	if (l->end_ns && now_ns + limit_ns > l->end_ns)
+		limit_ns = l->end_ns > now_ns + CALL_MIN_NS ? l->end_ns - now_ns : CALL_MIN_NS;
 	etcd_line_call(l->line, path, body, token, limit_ns, a);
-	if (!check_time(l))
+	if (!lease_goes_on(l))
 		return false;
 	switch (a->outcome) {
 	case ETCD_OK:
@@ -171,9 +145,7 @@ static bool ask(struct etcd_lease *l, const char *path, json_t *body, struct etc
 		return true;
 	case ETCD_LOGIN:
 		if (l->password[0]) {
-			pthread_mutex_lock(&l->lock);
-			l->login_wanted = true;
-			pthread_mutex_unlock(&l->lock);
+			atomic_store(&l->login_wanted, true);
 			rest_before_retry(l);
 			return false;
 		}
@@ -195,7 +167,7 @@ static void log_in(struct etcd_lease *l)
 	struct etcd_answer a;
 	const char *token;
 
-	if (!ask(l, "auth/authenticate", json_pack("{s:s, s:s}", "name", "rampart", "password", l->password), &a))
+	if (!lease_ask(l, "auth/authenticate", json_pack("{s:s, s:s}", "name", "rampart", "password", l->password), &a))
 		return;
 	token = json_string_value(json_object_get(a.body, "token"));
 	if (!token || !*token || strlen(token) >= ETCD_LOGIN_MAX || strpbrk(token, "\r\n")) {
@@ -205,7 +177,7 @@ static void log_in(struct etcd_lease *l)
 	pthread_mutex_lock(&l->lock);
 	snprintf(l->state.token, sizeof(l->state.token), "%s", token);
 	l->state.login++;
-	l->login_wanted = false;
+	atomic_store(&l->login_wanted, false);
 	pthread_mutex_unlock(&l->lock);
 	l->changed(l->arg);
 }
@@ -214,7 +186,7 @@ static void log_in(struct etcd_lease *l)
 static void count_from(struct etcd_lease *l, uint64_t sent_ns, int64_t ttl_s)
 {
 	l->granted_ns = (uint64_t)ttl_s * NS_PER_S;
-	atomic_store(&l->end_ns, sent_ns + l->granted_ns);
+	l->end_ns = sent_ns + l->granted_ns;
 }
 
 static void get_lease(struct etcd_lease *l)
@@ -223,7 +195,7 @@ static void get_lease(struct etcd_lease *l)
 	uint64_t sent_ns = clock_boot_ns();
 	struct etcd_answer a;
 
-	if (!ask(l, "lease/grant", json_pack("{s:o}", "TTL", etcd_int(ttl_s)), &a))
+	if (!lease_ask(l, "lease/grant", json_pack("{s:o}", "TTL", etcd_int(ttl_s)), &a))
 		return;
 	if (!etcd_read_int(a.body, "ID", &id) || !etcd_read_int(a.body, "TTL", &ttl_s) || id <= 0 || ttl_s < 1 ||
 	    ttl_s > 86400) {
@@ -245,7 +217,7 @@ static bool refresh(struct etcd_lease *l)
 	const json_t *result;
 	int64_t ttl_s, id;
 
-	if (!ask(l, "lease/keepalive", json_pack("{s:o}", "ID", etcd_int(l->state.id)), &a))
+	if (!lease_ask(l, "lease/keepalive", json_pack("{s:o}", "ID", etcd_int(l->state.id)), &a))
 		return false;
 	result = json_object_get(a.body, "result");
 	if (!json_is_object(result) || !etcd_read_int(result, "ID", &id) || !etcd_read_int(result, "TTL", &ttl_s) ||
@@ -265,7 +237,7 @@ static void give_back(struct etcd_lease *l)
 {
 	struct etcd_answer a;
 
-	if (atomic_load(&l->out) || !l->state.id || !l->wait_ns)
+	if (!l->state.id || !l->wait_ns)
 		return;
 	etcd_line_hang_up(l->line, false);
 	etcd_line_call(l->line, "lease/revoke", json_pack("{s:o}", "ID", etcd_int(l->state.id)), l->state.token, l->wait_ns,
@@ -274,22 +246,12 @@ static void give_back(struct etcd_lease *l)
 		log_debug("this host's lease ends by itself: %s", a.why);
 }
 
-static bool wants_login(struct etcd_lease *l)
-{
-	bool wanted;
-
-	pthread_mutex_lock(&l->lock);
-	wanted = l->login_wanted;
-	pthread_mutex_unlock(&l->lock);
-	return wanted;
-}
-
 static void *run(void *arg)
 {
 	struct etcd_lease *l = arg;
 
-	while (check_time(l)) {
-		if (wants_login(l))
+	while (lease_goes_on(l)) {
+		if (atomic_load(&l->login_wanted))
 			log_in(l);
 		else if (!l->state.id)
 			get_lease(l);
@@ -332,7 +294,7 @@ int etcd_lease_start(const struct etcd_target *t, const char *password, uint64_t
 		return -ENOMEM;
 	l->target = t;
 	snprintf(l->password, sizeof(l->password), "%s", password);
-	l->login_wanted = *password;
+	atomic_store(&l->login_wanted, *password != '\0');
 	l->lease_ns = lease_ns;
 	l->pause_ns = PAUSE_MIN_NS;
 	l->changed = changed;
@@ -358,8 +320,8 @@ void etcd_lease_stop(struct etcd_lease *l, uint64_t wait_ns)
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
-	l->stop = true;
-	l->wait_ns = wait_ns;
+	l->wait_ns = l->state.out ? 0 : wait_ns;
+	atomic_store(&l->over, true);
 	pthread_cond_signal(&l->wake);
 	/* Before the thread can know of `stop`: it is not to hang up on the revocation. */
 	etcd_line_hang_up(l->line, true);

@@ -24,7 +24,7 @@ struct etcd_lease_state {	/* as the thread published it last */
  * it three times within that time. `changed` is called from the thread, with `arg`, whenever the state has changed. */
 int etcd_lease_start(const struct etcd_target *, const char *password, uint64_t lease_ns, void (*changed)(void *arg), void *arg,
 		     struct etcd_lease **out) __attribute__((warn_unused_result));
-/* Ends the thread, which first revokes a lease that is there, within `wait_ns`. NULL-safe. */
+/* Ends the thread, which first revokes a lease that is there, within `wait_ns`, unless this host is out. NULL-safe. */
 void etcd_lease_stop(struct etcd_lease *, uint64_t wait_ns);
 
 /* Any thread. */

@@ -31,8 +31,7 @@ struct etcd_watch {
 	char next_key[ETCD_KEY_MAX + 2];
 	/* Streaming */
 	int64_t revision;		/* all changes up to it are delivered; 0: nothing is read yet */
-	int64_t partial;		/* the revision of which `delivered` changes are delivered, but perhaps not all; 0: none */
-	size_t delivered, skip;
+	int64_t newest;			/* changes up to it are delivered, but perhaps not all of it */
 };
 
 static void go_on(struct etcd_watch *w);
@@ -136,9 +135,7 @@ static void deliver_missing(struct etcd_watch *w)
 static void end_reading(struct etcd_watch *w)
 {
 	deliver_missing(w);
-	w->revision = w->read_revision;
-	w->partial = 0;
-	w->delivered = 0;
+	w->revision = w->newest = w->read_revision;
 	forget_reading(w);
 	if (!w->caught_up && w->events->on_caught_up)
 		w->events->on_caught_up(w->arg);
@@ -220,46 +217,32 @@ static int begin_page(struct etcd_watch *w)
 
 /* ---- streaming */
 
-/* True if this change was delivered by a stream that broke. */
-static bool is_old(struct etcd_watch *w, int64_t revision)
-{
-	if (revision <= w->revision)
-		return true;
-	if (revision != w->partial) {
-		/* The last one's changes are complete: those of the next have begun. */
-		if (w->partial)
-			w->revision = w->partial;
-		w->partial = revision;
-		w->delivered = 0;
-		w->skip = 0;
-	}
-	if (w->skip) {
-		w->skip--;
-		return true;
-	}
-	w->delivered++;
-	return false;
-}
-
-/* False: the rest of the message does not matter any more. */
+/* A stream that is begun anew may tell of changes again that the broken one told of, those of `newest`; `known` says so. False: the
+ * rest of the message does not matter any more. */
 static bool on_change(struct etcd_watch *w, const json_t *event)
 {
 	const char *type = json_string_value(json_object_get(event, "type"));
 	bool alive = true, gone = type && strcmp(type, "DELETE") == 0;
+	const json_t *known;
 	struct etcd_kv it;
 
 	if (!etcd_read_kv(json_object_get(event, "kv"), w->etcd->root, &it)) {
 		nonsense(w, "a key or a value that this program did not write");
 		return false;
 	}
-	if (it.entry.written <= 0 || it.entry.written < w->partial) {
+	known = json_object_get(w->known, it.entry.key);
+	if (it.entry.written <= w->revision || it.entry.written < w->newest) {
 		nonsense(w, "changes that go back in time");
 		alive = false;
-	} else if (!is_old(w, it.entry.written)) {
-		if (!gone)
-			alive = deliver_entry(w, &it.entry);
-		else if (json_object_get(w->known, it.entry.key))
-			deliver_gone(w, it.entry.key);
+	} else if (gone && known) {
+		deliver_gone(w, it.entry.key);
+	} else if (!gone && json_integer_value(known) != it.entry.written) {
+		alive = deliver_entry(w, &it.entry);
+	}
+	if (alive && it.entry.written != w->newest) {
+		/* The changes of the last one are complete: those of the next have begun. */
+		w->revision = w->newest;
+		w->newest = it.entry.written;
 	}
 	free(it.memory);
 	return alive;
@@ -303,12 +286,8 @@ static void on_message(void *arg, json_t *body)
 			return;
 	}
 	/* etcd cuts a revision in two only by a fragment that says so. */
-	if (w->partial && !json_is_true(json_object_get(result, "fragment"))) {
-		w->revision = w->partial;
-		w->partial = 0;
-		w->delivered = 0;
-		w->skip = 0;
-	}
+	if (json_array_size(events) && !json_is_true(json_object_get(result, "fragment")))
+		w->revision = w->newest;
 }
 
 static void on_stream_end(void *arg, const struct etcd_answer *a)
@@ -323,7 +302,6 @@ static const struct etcd_call_events stream_events = { on_message, on_stream_end
 
 static int begin_stream(struct etcd_watch *w)
 {
-	w->skip = w->delivered;
 	return etcd_call_start(w->etcd->http, "watch",
 			       json_pack("{s:{s:o, s:o, s:o, s:b}}", "create_request", "key", etcd_key(w->etcd->root, w->prefix),
 					 "range_end", etcd_key_end(w->etcd->root, w->prefix), "start_revision",
