@@ -40,6 +40,7 @@ static struct {
 	int listener;
 	pthread_t thread;
 	char url[64];
+	const char *second;		/* the second answer, after which a watch tells of nothing; NULL: all are the scene's */
 	_Atomic(const struct scene *) scene;
 	atomic_uint asked;		/* how often the answer was the scene's */
 } server;
@@ -105,8 +106,9 @@ static void serve(int fd)
 			break;
 	}
 	if (strncmp(request + strlen("POST /v3/"), s->path, strlen(s->path)) == 0) {
-		atomic_fetch_add(&server.asked, 1);
-		put_body(fd, s->how, s->status, s->body);
+		unsigned before = atomic_fetch_add(&server.asked, 1);
+
+		put_body(fd, s->how, s->status, !before || !server.second ? s->body : before == 1 ? server.second : CREATED);
 	} else if (strstr(request, "/v3/lease/grant ")) {
 		put_body(fd, PLAIN, 200, GRANT);
 	} else if (strstr(request, "/v3/lease/keepalive ")) {
@@ -132,14 +134,27 @@ static void *run(void *arg)
 }
 
 struct host {
-	char out[600];
+	char out[600], seen[100];
 	size_t done;
 };
 
 static void on_out(void *arg, const char *why) { snprintf(((struct host *)arg)->out, 600, "%s", why); }
-static void on_entry(void *arg, const struct etcd_entry *e) { (void)arg; (void)e; }
 static void on_tick(struct ev_loop *l, ev_timer *w, int revents) { (void)l; (void)w; (void)revents; }
 
+
+static void on_entry(void *arg, const struct etcd_entry *e)
+{
+	struct host *h = arg;
+
+	snprintf(h->seen + strlen(h->seen), sizeof(h->seen) - strlen(h->seen), "+%s ", e->key);
+}
+
+static void on_gone(void *arg, const char *key)
+{
+	struct host *h = arg;
+
+	snprintf(h->seen + strlen(h->seen), sizeof(h->seen) - strlen(h->seen), "-%s ", key);
+}
 
 static void on_done(void *arg, enum etcd_status status, const char *why)
 {
@@ -147,9 +162,9 @@ static void on_done(void *arg, enum etcd_status status, const char *why)
 	((struct host *)arg)->done += status == ETCD_DONE;
 }
 
-static const struct etcd_watch_events watch_events = { on_entry, NULL, NULL };
+static const struct etcd_watch_events watch_events = { on_entry, on_gone, NULL };
 
-static void play(const struct scene *s)
+static void play_seen(const struct scene *s, const char *seen)
 {
 	struct etcd_config c = { .url = server.url, .lease_ns = 5 * NS_PER_S };
 	struct etcd_write w = { "k", "v", 1, false };
@@ -178,9 +193,15 @@ static void play(const struct scene *s)
 		assert_true(atomic_load(&server.asked) >= 3);
 	}
 	assert_null(strchr(h.out, '\n'));
+	assert_string_equal(h.seen, seen);
 	assert_int_equal(h.done, 0);
 	etcd_close(etcd, 0);
 	ev_loop_destroy(loop);
+}
+
+static void play(const struct scene *s)
+{
+	play_seen(s, "");
 }
 
 #define NOT_ETCD "answers what etcd's v3 gateway does not"
@@ -224,6 +245,21 @@ TEST(answers__hostile__one_sentence_or_tried_again)
 
 	for (size_t i = 0; i < N_ELEMENTS(scenes); i++)
 		play(&scenes[i]);
+}
+
+/* "/rampart/r/k1" and so on. */
+#define KEY(n, revision) "\"kv\":{\"key\":\"L3JhbXBhcnQvci9r" n "\",\"create_revision\":\"" revision "\",\"mod_revision\":\"" revision "\"}"
+
+/* etcd cuts a revision of many changes in pieces. The next stream begins with all of it. */
+TEST(watch__stream_breaks_within_a_revision__each_change_once)
+{
+	static const struct scene scene = { "watch", CHUNKED, 200,
+		CREATED "{\"result\":{\"fragment\":true,\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "}]}}\n", NULL };
+
+	server.second = CREATED "{\"result\":{\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "},{" KEY("Mw==", "6") "},"
+		"{\"type\":\"DELETE\"," KEY("Mg==", "7") "}]}}\n";
+	play_seen(&scene, "+k1 +k2 +k3 -k2 ");
+	server.second = NULL;
 }
 
 /* What jansson asks for. */
