@@ -8,7 +8,6 @@
  * over. Exit status: 0 over, 1 out or lost, 3 not joined. */
 #include <errno.h>
 #include <getopt.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +19,9 @@
 
 static int64_t shift_s;
 
-/* The program is linked so that its archives call these. */
+/* The program is linked so that its archives call this. */
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
-
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	int rc = __real_clock_gettime(clock, ts);
@@ -33,13 +29,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	if (clock == CLOCK_MONOTONIC)
 		ts->tv_sec += shift_s;
 	return rc;
-}
-
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
-{
-	struct timespec real = { .tv_sec = until->tv_sec - shift_s, .tv_nsec = until->tv_nsec };
-
-	return __real_pthread_cond_timedwait(cond, mutex, &real);
 }
 
 static struct ev_loop *loop;

@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <curl/curl.h>
 #include <ev.h>
 
 #include "common/base/clock.h"
@@ -33,7 +32,7 @@ static struct {
 	pid_t pid;
 	char port[8], data[96], client[64];
 	struct etcd_target target;
-	struct etcd_line *line;
+	struct etcd_http *http;
 } etcd;
 
 static void etcd_begin(const char *option, const char *value)
@@ -51,7 +50,7 @@ static void etcd_begin(const char *option, const char *value)
 		_exit(127);
 	}
 	for (uint64_t end = clock_now_ns() + WAIT_NS; clock_now_ns() < end; usleep(10000)) {
-		etcd_line_call(etcd.line, "kv/range", json_pack("{s:s}", "key", "AA=="), "", NS_PER_S, &a);
+		etcd_ask(etcd.http, "kv/range", json_pack("{s:s}", "key", "AA=="), "", NS_PER_S, &a);
 		if (a.outcome != ETCD_AWAY)		/* ETCD_NO: it wants a password */
 			return;
 		assert_int_equal(waitpid(etcd.pid, NULL, WNOHANG), 0);
@@ -69,12 +68,12 @@ static void etcd_end(int signal)
 }
 
 /* A request that the client does not make. */
-static int64_t etcd_ask(const char *path, json_t *body)
+static int64_t etcd_request(const char *path, json_t *body)
 {
 	struct etcd_answer a;
 	int64_t revision;
 
-	etcd_line_call(etcd.line, path, body, "", 10 * NS_PER_S, &a);
+	etcd_ask(etcd.http, path, body, "", 10 * NS_PER_S, &a);
 	assert_string_equal(a.why, "");
 	assert_true(etcd_read_int(json_object_get(a.body, "header"), "revision", &revision));
 	return revision;
@@ -82,7 +81,7 @@ static int64_t etcd_ask(const char *path, json_t *body)
 
 static int64_t etcd_put(const char *key, const char *value)
 {
-	return etcd_ask("kv/put", json_pack("{s:o, s:o}", "key", etcd_key("/rampart/r/", key), "value",
+	return etcd_request("kv/put", json_pack("{s:o, s:o}", "key", etcd_key("/rampart/r/", key), "value",
 					    etcd_bytes(value, strlen(value))));
 }
 
@@ -96,7 +95,7 @@ static int make_etcd(void **state)
 	snprintf(etcd.target.name, sizeof(etcd.target.name), "127.0.0.1:%s", etcd.port);
 	snprintf(etcd.target.base, sizeof(etcd.target.base), "%s/v3/", etcd.client);
 	etcd.target.patience_ns = 5 * NS_PER_S;
-	assert_int_equal(etcd_line_new(&etcd.target, &etcd.line), 0);
+	assert_int_equal(etcd_http_new(&etcd.target, NULL, &etcd.http), 0);
 	return 0;
 }
 
@@ -104,7 +103,7 @@ static int end_etcd(void **state)
 {
 	(void)state;
 	etcd_end(SIGKILL);
-	etcd_line_free(etcd.line);
+	etcd_http_free(etcd.http);
 	return 0;
 }
 
@@ -328,10 +327,10 @@ static void etcd_restarts__with_passwords__this_host_logs_in_again(void **state)
 	(void)state;
 	etcd_begin("--bcrypt-cost", "4");
 	for (size_t i = 0; i < 2; i++) {
-		etcd_ask("auth/user/add", json_pack("{s:s, s:s}", "name", users[i], "password", "pw"));
-		etcd_ask("auth/user/grant", json_pack("{s:s, s:s}", "user", users[i], "role", "root"));
+		etcd_request("auth/user/add", json_pack("{s:s, s:s}", "name", users[i], "password", "pw"));
+		etcd_request("auth/user/grant", json_pack("{s:s, s:s}", "user", users[i], "role", "root"));
 	}
-	etcd_ask("auth/enable", json_object());
+	etcd_request("auth/enable", json_object());
 	snprintf(url, sizeof(url), "etcd://127.0.0.1:%s/r?token=pw", etcd.port);
 	host_open_at(&h, url, 10);
 	watch(&h, "k/");
@@ -367,9 +366,9 @@ static void compaction__while_away__the_difference_is_delivered(void **state)
 	etcd_begin("--max-txn-ops", "128");
 	etcd_put("k/new", "2");
 	etcd_put("k/new", "3");
-	etcd_ask("kv/deleterange", json_pack("{s:o}", "key", etcd_key("/rampart/r/", "k/gone")));
+	etcd_request("kv/deleterange", json_pack("{s:o}", "key", etcd_key("/rampart/r/", "k/gone")));
 	revision = etcd_put("k/other", "4");
-	etcd_ask("kv/compaction", json_pack("{s:I}", "revision", (json_int_t)revision));
+	etcd_request("kv/compaction", json_pack("{s:I}", "revision", (json_int_t)revision));
 	RUN_UNTIL(strstr(h.seen, "-k/gone"));
 	assert_string_equal(h.seen, "+k/new=3 +k/other=4 -k/gone ");
 	etcd_close(h.etcd, NS_PER_S);
@@ -557,7 +556,6 @@ static int choose_port(void **state)
 	(void)state;
 	loop = l;
 	log_init("test_etcd", LOG_LVL_ERROR);
-	curl_global_init(CURL_GLOBAL_DEFAULT);
 	snprintf(folder, sizeof(folder), "/tmp/rampart-test-etcd.XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	snprintf(etcd.port, sizeof(etcd.port), "%d", 20000 + getpid() % 10000);

@@ -29,15 +29,14 @@ struct etcd_lease {
 	void (*changed)(void *arg);
 	void *arg;
 	pthread_t thread;
-	struct etcd_line *line;
+	struct etcd_http *http;		/* on the thread's own loop */
 	uint64_t pause_ns;		/* thread: before the next try */
 	uint64_t granted_ns;		/* thread: for how long etcd gave it */
 	uint64_t end_ns;		/* thread: CLOCK_BOOTTIME; 0: no lease yet */
 	char trouble[ETCD_WHY_MAX];	/* thread: why etcd does not answer; "": it does */
 	atomic_bool over;		/* this host leaves, or is out */
 	atomic_bool login_wanted;
-	pthread_mutex_t lock;		/* what follows; `wake` tells of changes of the two above */
-	pthread_cond_t wake;
+	pthread_mutex_t lock;		/* what follows */
 	struct etcd_lease_state state;	/* its token is written by the thread only */
 };
 
@@ -53,7 +52,7 @@ void etcd_lease_login(struct etcd_lease *l, uint64_t seen)
 	pthread_mutex_lock(&l->lock);
 	if (l->state.login == seen) {
 		atomic_store(&l->login_wanted, true);
-		pthread_cond_signal(&l->wake);
+		etcd_wake(l->http);
 	}
 	pthread_mutex_unlock(&l->lock);
 }
@@ -65,7 +64,7 @@ void etcd_lease_give_up(struct etcd_lease *l, const char *why)
 		snprintf(l->state.why, sizeof(l->state.why), "%s", why);
 	l->state.out = true;
 	atomic_store(&l->over, true);
-	pthread_cond_signal(&l->wake);
+	etcd_wake(l->http);
 	pthread_mutex_unlock(&l->lock);
 	l->changed(l->arg);
 }
@@ -98,13 +97,10 @@ static void set_trouble(struct etcd_lease *l, const char *why)
 /* Waits for that time, or until this host leaves or is out, or, unless it is a pause before a retry, until it is to log in. */
 static void lease_rest(struct etcd_lease *l, uint64_t ns, bool retry)
 {
-	uint64_t until = clock_now_ns() + ns;
-	struct timespec ts = { (time_t)(until / NS_PER_S), (long)(until % NS_PER_S) };
+	uint64_t end_ns = clock_now_ns() + ns, now_ns;
 
-	pthread_mutex_lock(&l->lock);
-	while (!atomic_load(&l->over) && (retry || !atomic_load(&l->login_wanted)) && clock_now_ns() < until)
-		pthread_cond_timedwait(&l->wake, &l->lock, &ts);
-	pthread_mutex_unlock(&l->lock);
+	while (!atomic_load(&l->over) && (retry || !atomic_load(&l->login_wanted)) && (now_ns = clock_now_ns()) < end_ns)
+		etcd_rest(l->http, end_ns - now_ns);
 }
 
 static void rest_before_retry(struct etcd_lease *l)
@@ -135,7 +131,7 @@ static bool lease_ask(struct etcd_lease *l, const char *path, json_t *body, stru
 
 	if (l->end_ns && now_ns + limit_ns > l->end_ns)
 		limit_ns = l->end_ns > now_ns + CALL_MIN_NS ? l->end_ns - now_ns : CALL_MIN_NS;
-	etcd_line_call(l->line, path, body, token, limit_ns, a);
+	etcd_ask(l->http, path, body, token, limit_ns, a);
 	if (!lease_goes_on(l))
 		return false;
 	switch (a->outcome) {
@@ -239,8 +235,8 @@ static void give_back(struct etcd_lease *l)
 
 	if (!l->state.id || !l->wait_ns)
 		return;
-	etcd_line_hang_up(l->line, false);
-	etcd_line_call(l->line, "lease/revoke", json_pack("{s:o}", "ID", etcd_int(l->state.id)), l->state.token, l->wait_ns,
+	etcd_hang_up(l->http, false);
+	etcd_ask(l->http, "lease/revoke", json_pack("{s:o}", "ID", etcd_int(l->state.id)), l->state.token, l->wait_ns,
 		       &a);
 	if (a.outcome != ETCD_OK)
 		log_debug("this host's lease ends by itself: %s", a.why);
@@ -276,8 +272,7 @@ static int start_thread(struct etcd_lease *l)
 
 static void destroy(struct etcd_lease *l)
 {
-	etcd_line_free(l->line);
-	pthread_cond_destroy(&l->wake);
+	etcd_http_free(l->http);
 	pthread_mutex_destroy(&l->lock);
 	explicit_bzero(l->password, sizeof(l->password));
 	free(l);
@@ -287,7 +282,6 @@ int etcd_lease_start(const struct etcd_target *t, const char *password, uint64_t
 		     struct etcd_lease **out)
 {
 	struct etcd_lease *l = calloc(1, sizeof(*l));
-	pthread_condattr_t attributes;
 	int ret;
 
 	if (!l)
@@ -300,11 +294,7 @@ int etcd_lease_start(const struct etcd_target *t, const char *password, uint64_t
 	l->changed = changed;
 	l->arg = arg;
 	pthread_mutex_init(&l->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
-	ret = etcd_line_new(t, &l->line);
+	ret = etcd_http_new(t, NULL, &l->http);
 	if (ret == 0)
 		ret = start_thread(l);
 	if (ret) {
@@ -322,9 +312,8 @@ void etcd_lease_stop(struct etcd_lease *l, uint64_t wait_ns)
 	pthread_mutex_lock(&l->lock);
 	l->wait_ns = l->state.out ? 0 : wait_ns;
 	atomic_store(&l->over, true);
-	pthread_cond_signal(&l->wake);
 	/* Before the thread can know of `stop`: it is not to hang up on the revocation. */
-	etcd_line_hang_up(l->line, true);
+	etcd_hang_up(l->http, true);
 	pthread_mutex_unlock(&l->lock);
 	pthread_join(l->thread, NULL);
 	destroy(l);

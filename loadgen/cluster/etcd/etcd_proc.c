@@ -162,9 +162,9 @@ static int spawn_etcd(struct etcd_proc *p, bool open, const char *log, char *err
 
 /* ---- its user */
 
-static bool ask(struct etcd_line *l, const char *path, json_t *body, struct etcd_answer *a)
+static bool ask(struct etcd_http *h, const char *path, json_t *body, struct etcd_answer *a)
 {
-	etcd_line_call(l, path, body, "", START_NS / 4, a);
+	etcd_ask(h, path, body, "", START_NS / 4, a);
 	return a->outcome == ETCD_OK;
 }
 
@@ -183,7 +183,7 @@ static bool make_secret(char secret[ETCD_TOKEN_MAX + 1])
 }
 
 /* Nobody knows root's password, and nobody needs it: etcd wants a root before it turns authentication on. */
-static bool protect(struct etcd_line *l, const struct etcd_proc *p, struct etcd_answer *a)
+static bool protect(struct etcd_http *h, const struct etcd_proc *p, struct etcd_answer *a)
 {
 	char root[ETCD_TOKEN_MAX + 1];
 
@@ -191,19 +191,19 @@ static bool protect(struct etcd_line *l, const struct etcd_proc *p, struct etcd_
 		snprintf(a->why, sizeof(a->why), "no random numbers for a password");
 		return false;
 	}
-	return ask(l, "auth/user/add", json_pack("{s:s, s:s}", "name", "root", "password", root), a) &&
-	       ask(l, "auth/user/grant", json_pack("{s:s, s:s}", "user", "root", "role", "root"), a) &&
-	       ask(l, "auth/role/add", json_pack("{s:s}", "name", "rampart"), a) &&
-	       ask(l, "auth/role/grant",
+	return ask(h, "auth/user/add", json_pack("{s:s, s:s}", "name", "root", "password", root), a) &&
+	       ask(h, "auth/user/grant", json_pack("{s:s, s:s}", "user", "root", "role", "root"), a) &&
+	       ask(h, "auth/role/add", json_pack("{s:s}", "name", "rampart"), a) &&
+	       ask(h, "auth/role/grant",
 		   json_pack("{s:s, s:{s:s, s:o, s:o}}", "name", "rampart", "perm", "permType", "READWRITE", "key",
 			     etcd_key("/rampart/", ""), "range_end", etcd_key_end("/rampart/", "")), a) &&
-	       ask(l, "auth/user/add", json_pack("{s:s, s:s}", "name", "rampart", "password", p->url.token), a) &&
-	       ask(l, "auth/user/grant", json_pack("{s:s, s:s}", "user", "rampart", "role", "rampart"), a) &&
-	       ask(l, "auth/enable", json_object(), a);
+	       ask(h, "auth/user/add", json_pack("{s:s, s:s}", "name", "rampart", "password", p->url.token), a) &&
+	       ask(h, "auth/user/grant", json_pack("{s:s, s:s}", "user", "rampart", "role", "rampart"), a) &&
+	       ask(h, "auth/enable", json_object(), a);
 }
 
 /* Starts it, and waits until it takes requests; `path` with `body` (taken) is one that it then answers well. */
-static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_line *l, const char *path, json_t *body, const char *log, char *err,
+static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const char *path, json_t *body, const char *log, char *err,
 		      size_t err_size)
 {
 	uint64_t end_ns = clock_now_ns() + START_NS;
@@ -212,7 +212,7 @@ static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_line *l, const
 	struct etcd_answer a;
 
 	while (!ret && !serves) {
-		serves = ask(l, path, json_incref(body), &a);
+		serves = ask(h, path, json_incref(body), &a);
 		if (!serves && has_ended(p, 20)) {
 			snprintf(err, err_size, "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say why)",
 				 log);
@@ -230,20 +230,20 @@ static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_line *l, const
 static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t err_size)
 {
 	struct etcd_target t = { .name = "its Unix socket", .base = "http://localhost/v3/", .patience_ns = START_NS };
-	struct etcd_line *line;
+	struct etcd_http *http;
 	struct etcd_answer answer = { 0 };
 	int ret;
 
 	snprintf(t.unix_socket, sizeof(t.unix_socket), "%s/%s", p->folder, SOCKET);
-	ret = etcd_line_new(&t, &line);
+	ret = etcd_http_new(&t, NULL, &http);
 	if (ret)
 		return ret;
-	ret = etcd_begin(p, false, line, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), log, err, err_size);
-	if (ret == 0 && !protect(line, p, &answer)) {
+	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), log, err, err_size);
+	if (ret == 0 && !protect(http, p, &answer)) {
 		snprintf(err, err_size, "etcd cannot be given a password: %s", answer.why);
 		ret = -EPROTO;
 	}
-	etcd_line_free(line);
+	etcd_http_free(http);
 	end(p);
 	return ret;
 }
@@ -251,14 +251,14 @@ static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t
 static int begin_open(struct etcd_proc *p, const char *log, char *err, size_t err_size)
 {
 	json_t *login = json_pack("{s:s, s:s}", "name", "rampart", "password", p->url.token);
-	struct etcd_line *line;
-	int ret = etcd_line_new(&p->target, &line);
+	struct etcd_http *http;
+	int ret = etcd_http_new(&p->target, NULL, &http);
 
 	if (ret == 0)
-		ret = etcd_begin(p, true, line, "auth/authenticate", login, log, err, err_size);
+		ret = etcd_begin(p, true, http, "auth/authenticate", login, log, err, err_size);
 	else
 		json_decref(login);
-	etcd_line_free(line);
+	etcd_http_free(http);
 	return ret;
 }
 

@@ -204,7 +204,7 @@ static void send_next(struct etcd *e)
 
 	if (!logged_in || e->out || e->ending || e->call || ev_is_active(&e->pause) || TAILQ_EMPTY(&e->waiting))
 		return;
-	if (etcd_call_start(e->http, "kv/txn", first_json(e), e->state.token, ANSWER_MAX, &call_events, e, &e->call))
+	if (etcd_call_start(e->http, "kv/txn", first_json(e), e->state.token, ANSWER_MAX, e->target.patience_ns, &call_events, e, &e->call))
 		ev_timer_again(e->loop, &e->pause);
 }
 

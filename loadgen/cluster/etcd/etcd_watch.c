@@ -212,7 +212,7 @@ static int begin_page(struct etcd_watch *w)
 			       json_pack("{s:o, s:o, s:i, s:o}", "key", page_key(w), "range_end",
 					 etcd_key_end(w->etcd->root, w->prefix), "limit", PAGE_KEYS, "revision",
 					 etcd_int(w->read_revision)),
-			       w->etcd->state.token, ANSWER_MAX, &page_events, w, &w->call);
+			       w->etcd->state.token, ANSWER_MAX, w->etcd->target.patience_ns, &page_events, w, &w->call);
 }
 
 /* ---- streaming */
@@ -306,7 +306,7 @@ static int begin_stream(struct etcd_watch *w)
 			       json_pack("{s:{s:o, s:o, s:o, s:b}}", "create_request", "key", etcd_key(w->etcd->root, w->prefix),
 					 "range_end", etcd_key_end(w->etcd->root, w->prefix), "start_revision",
 					 etcd_int(w->revision + 1), "fragment", 1),
-			       w->etcd->state.token, ANSWER_MAX, &stream_events, w, &w->call);
+			       w->etcd->state.token, ANSWER_MAX, 0, &stream_events, w, &w->call);
 }
 
 /* ---- */
