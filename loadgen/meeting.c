@@ -144,9 +144,9 @@ static int start_etcd(struct meeting *m, const struct opts_spec *spec, const str
 static int join(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
 		struct cluster **cluster, char *err, size_t err_size)
 {
-	struct cluster_config c = { .url = m->url,
-		.hosts = cfg->join ? 0 : (uint32_t)cfg->hosts, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert, .key = cfg->etcd_key,
-		.lease_ns = cfg->lease_ns, .join_timeout_ns = cfg->join_timeout_ns, .leads = cfg->lead, .joins = cfg->join != NULL,
+	const struct cluster_config c = {
+		.etcd = { .url = m->url, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert, .key = cfg->etcd_key, .lease_ns = cfg->lease_ns },
+		.hosts = cfg->join ? 0 : (uint32_t)cfg->hosts, .join_timeout_ns = cfg->join_timeout_ns, .leads = cfg->lead, .joins = cfg->join != NULL,
 		/* Whether the run goes on after a loss is for the ramp to say; what the others counted is wanted in any case. */
 		.go_on_after_loss = true };
 	struct ev_loop *loop = ev_default_loop(0);

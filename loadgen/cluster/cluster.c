@@ -65,10 +65,9 @@ void cluster_free(struct cluster *c)
 int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
 		  struct cluster **out, char *err, size_t err_size)
 {
-	struct etcd_config etcd = { .url = cfg->url, .ca = cfg->ca, .cert = cfg->cert, .key = cfg->key, .lease_ns = cfg->lease_ns };
 	struct cluster *c = calloc(1, sizeof(*c));
 	json_t *entry = json_pack("{s:i, s:b, s:b, s:i, s:o}", "hosts", (int)cfg->hosts, "leads", cfg->leads, "joins", cfg->joins, "lease_s",
-				  (int)((cfg->lease_ns + NS_PER_S - 1) / NS_PER_S), "about", about);
+				  (int)((cfg->etcd.lease_ns + NS_PER_S - 1) / NS_PER_S), "about", about);
 	int rc;
 
 	if (!c || !entry) {
@@ -93,7 +92,7 @@ int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t
 		return -ENOMEM;
 	}
 	snprintf(c->key, sizeof(c->key), "members/host/%s", c->id);
-	rc = etcd_open(&etcd, loop, on_etcd_out, c, &c->etcd, err, err_size);
+	rc = etcd_open(&cfg->etcd, loop, on_etcd_out, c, &c->etcd, err, err_size);
 	if (rc) {
 		cluster_free(c);
 		return rc;

@@ -13,17 +13,17 @@
 #include <ev.h>
 #include <jansson.h>
 
+#include "loadgen/cluster/etcd/etcd.h"
+
 #define CLUSTER_HOSTS_MAX 1024	/* hosts of a run */
 #define BARRIER_NAME_MAX  95
 #define CLUSTER_NOTE_MAX  (16 * 1024 * 1024)	/* bytes of a note's JSON text, before it is compressed */
 
 struct cluster;
 
-struct cluster_config {		/* its strings are borrowed for the cluster's life */
-	const char *url;	/* etcd://HOST:PORT/RUN[?token=...]; etcds:// with TLS */
+struct cluster_config {
+	struct etcd_config etcd;	/* its lease: a host that is not heard of for so long is lost */
 	uint32_t hosts;		/* that the run is to have; 0: what the leader says */
-	const char *ca, *cert, *key;	/* of etcd, PEM files; NULL: none */
-	uint64_t lease_ns;	/* a host that is not heard of for so long is lost */
 	uint64_t join_timeout_ns;	/* until the membership is sealed */
 	bool leads;		/* only this host becomes rank 0, whoever came first */
 	bool joins;		/* this host never becomes rank 0 */
@@ -68,7 +68,6 @@ void cluster_listen(struct cluster *c, const struct cluster_events *events, void
 /* This host's rank, and the number of hosts that were sealed: ranks are 0 to that number - 1. */
 uint32_t cluster_rank(const struct cluster *c);
 uint32_t cluster_hosts(const struct cluster *c);
-bool cluster_is_leader(const struct cluster *c);
 /* What the host of this rank said of itself when it joined; borrowed for the cluster's life. NULL: no such rank. */
 const json_t *cluster_about(const struct cluster *c, uint32_t rank);
 /* True if the host is lost or left early, or if there is no such rank. */

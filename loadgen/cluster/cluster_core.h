@@ -8,7 +8,6 @@
 #include "loadgen/cluster/barriers.h"
 #include "loadgen/cluster/candidates.h"
 #include "loadgen/cluster/cluster.h"
-#include "loadgen/cluster/etcd/etcd.h"
 
 #define CLUSTER_TEXT_MAX	512	/* of a sentence, with the final zero */
 #define ENTRY_TEXT_MAX	(256 * 1024)	/* of what a host says of itself */
@@ -129,6 +128,7 @@ void cluster_watch(struct cluster *c, const char *prefix, const struct etcd_watc
 bool cluster_read_number(const char **text, uint32_t max, uint32_t *out);
 /* The host of this rank said something; like all that comes from etcd, here and below, it may be anything. */
 void cluster_on_said(struct cluster *c, uint32_t rank, const struct etcd_entry *e);
+bool cluster_is_leader(const struct cluster *c);
 /* Lost, or left. */
 bool cluster_is_absent(const struct cluster *c, uint32_t rank);
 

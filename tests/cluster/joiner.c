@@ -162,7 +162,7 @@ static void read_options(int argc, char **argv, struct cluster_config *cfg)
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		switch (c) {
-		case 'l': cfg->lease_ns = strtoull(optarg, NULL, 10) * NS_PER_S; break;
+		case 'l': cfg->etcd.lease_ns = strtoull(optarg, NULL, 10) * NS_PER_S; break;
 		case 't': cfg->join_timeout_ns = strtoull(optarg, NULL, 10) * NS_PER_S; break;
 		case 's': shift_s = strtoll(optarg, NULL, 10); break;
 		case 'n': note_kb = (unsigned)strtoul(optarg, NULL, 10); break;
@@ -175,7 +175,7 @@ static void read_options(int argc, char **argv, struct cluster_config *cfg)
 	}
 	if (argc - optind != 3)
 		exit(2);
-	cfg->url = argv[optind];
+	cfg->etcd.url = argv[optind];
 	cfg->hosts = (uint32_t)strtoul(argv[optind + 2], NULL, 10);
 }
 
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
 {
 	static const struct cluster_events events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out,
 						       .on_said = on_said };
-	struct cluster_config cfg = { .lease_ns = 10 * NS_PER_S, .join_timeout_ns = 60 * NS_PER_S };
+	struct cluster_config cfg = { .etcd.lease_ns = 10 * NS_PER_S, .join_timeout_ns = 60 * NS_PER_S };
 	struct ev_signal stop;
 	uint64_t begun;
 	char err[1024];

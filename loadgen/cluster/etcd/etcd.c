@@ -40,33 +40,25 @@ static void on_changed(struct ev_loop *loop, ev_async *w, int revents)
 	}
 }
 
-static int check_file(const char *name, char *err, size_t err_size)
-{
-	int ret = !name || access(name, R_OK) == 0 ? 0 : -errno;
-
-	if (ret)
-		snprintf(err, err_size, "cannot read %s: %s", name, strerror(-ret));
-	return ret;
-}
-
 static int set_target(struct etcd *e, const struct etcd_config *c, const struct etcd_url *u, char *err, size_t err_size)
 {
-	int ret;
+	const char *const files[] = { c->ca, c->cert, c->key };
 
 	if (!u->tls && (c->ca || c->cert || c->key)) {
 		snprintf(err, err_size, "files for TLS to etcd (--etcd-ca, --etcd-cert, --etcd-key) need etcds:// in the URL");
 		return -EINVAL;
 	}
-	ret = check_file(c->ca, err, err_size);
-	if (ret == 0)
-		ret = check_file(c->cert, err, err_size);
-	if (ret == 0)
-		ret = check_file(c->key, err, err_size);
-	if (ret == 0)
-		ret = etcd_target_set(&e->target, u, c->ca, c->cert, c->key);
+	for (size_t i = 0; i < 3; i++) {
+		if (files[i] && access(files[i], R_OK)) {
+			int ret = -errno;
+
+			snprintf(err, err_size, "cannot read %s: %s", files[i], strerror(-ret));
+			return ret;
+		}
+	}
 	e->target.patience_ns = c->lease_ns / 2;
 	snprintf(e->root, sizeof(e->root), "/rampart/%s/", u->run);
-	return ret;
+	return etcd_target_set(&e->target, u, c->ca, c->cert, c->key);
 }
 
 static void destroy(struct etcd *e)

@@ -24,21 +24,24 @@ json_t *etcd_bytes(const void *bytes, size_t n)
 	return out;
 }
 
-json_t *etcd_key(const char *root, const char *key)
+/* The last byte is `more` higher. It never overflows: keys are ASCII. */
+static json_t *key_bytes(const char *root, const char *key, int more)
 {
 	char text[ETCD_ROOT_MAX + ETCD_KEY_MAX + 1];
+	int n = snprintf(text, sizeof(text), "%s%s", root, key);
 
-	snprintf(text, sizeof(text), "%s%s", root, key);
-	return etcd_bytes(text, strlen(text));
+	text[n - 1] = (char)(text[n - 1] + more);
+	return etcd_bytes(text, (size_t)n);
+}
+
+json_t *etcd_key(const char *root, const char *key)
+{
+	return key_bytes(root, key, 0);
 }
 
 json_t *etcd_key_end(const char *root, const char *key)
 {
-	char text[ETCD_ROOT_MAX + ETCD_KEY_MAX + 1];
-
-	snprintf(text, sizeof(text), "%s%s", root, key);
-	text[strlen(text) - 1]++;	/* never 255: keys are ASCII */
-	return etcd_bytes(text, strlen(text));
+	return key_bytes(root, key, 1);
 }
 
 json_t *etcd_int(int64_t v)

@@ -351,7 +351,7 @@ static bool crowded;		/* CROWD candidates that are no hosts come too */
 
 static void begin(bool leads, bool go_on)
 {
-	struct cluster_config cfg = { .url = "", .hosts = leads ? 3 : 0, .leads = leads, .joins = !leads, .lease_ns = 10 * NS_PER_S,
+	struct cluster_config cfg = { .etcd.url = "", .hosts = leads ? 3 : 0, .leads = leads, .joins = !leads, .etcd.lease_ns = 10 * NS_PER_S,
 				      .join_timeout_ns = 60 * NS_PER_S, .go_on_after_loss = go_on };
 	char err[512] = "";
 

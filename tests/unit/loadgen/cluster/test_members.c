@@ -176,7 +176,7 @@ static bool refuse_odd(void *arg, const json_t *leader, const json_t *member, ch
 
 static struct host *add_host(const char *name, uint32_t wants, bool leads, bool joins)
 {
-	struct cluster_config cfg = { .hosts = wants, .leads = leads, .joins = joins, .lease_ns = 10 * NS_PER_S };
+	struct cluster_config cfg = { .hosts = wants, .leads = leads, .joins = joins, .etcd.lease_ns = 10 * NS_PER_S };
 	struct host *h = &hosts[host_count++];
 	char err[256];
 
