@@ -205,8 +205,8 @@ static int make_url(struct meeting *m, const struct loadgen_config *cfg, char *e
 	return ret;
 }
 
-int meeting_begin(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, char *err,
-		  size_t err_size)
+int meeting_begin(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
+		  char *err, size_t err_size)
 {
 	struct cluster *cluster;
 	int ret;

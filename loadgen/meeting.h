@@ -25,10 +25,11 @@ struct meeting {
 /* Meets the others: waits until as many as --hosts are there, and has each checked against this one if this is the leader.
  * Blocks. Returns 0, or -errno with a line in `err`; -ECANCELED after SIGINT or SIGTERM. With m->argv a member's command line
  * to be read in the place of the one that was given. */
-int meeting_begin(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, char *err,
-		  size_t err_size) __attribute__((warn_unused_result));
+int meeting_begin(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
+		  char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* Makes a configuration one of the hosts that met. False with a line in `err` if this host may not load its servers (--allow-server). */
+/* Makes a configuration one of the hosts that met. False with a line in `err` if this host may not load its servers
+ * (--allow-server). */
 bool meeting_apply(struct meeting *m, struct loadgen_config *cfg, char *err, size_t err_size) __attribute__((warn_unused_result));
 
 /* Parts; `why` as in cluster_leave. Nobody need have met. */

@@ -66,8 +66,9 @@ int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t
 		  struct cluster **out, char *err, size_t err_size)
 {
 	struct cluster *c = calloc(1, sizeof(*c));
-	json_t *entry = json_pack("{s:i, s:b, s:b, s:i, s:o}", "hosts", (int)cfg->hosts, "leads", cfg->leads, "joins", cfg->joins, "lease_s",
-				  (int)((cfg->etcd.lease_ns + NS_PER_S - 1) / NS_PER_S), "about", about);
+	int lease_s = (int)((cfg->etcd.lease_ns + NS_PER_S - 1) / NS_PER_S);
+	json_t *entry = json_pack("{s:i, s:b, s:b, s:i, s:o}", "hosts", (int)cfg->hosts, "leads", cfg->leads, "joins", cfg->joins,
+				  "lease_s", lease_s, "about", about);
 	int rc;
 
 	if (!c || !entry) {

@@ -73,7 +73,8 @@ static void write_seal(struct cluster *c, json_t *hosts)
 {
 	struct etcd_guard guards[ETCD_GUARDS_MAX] = { { .key = "members/sealed" } };
 	char keys[SEAL_GUARDS_MAX][sizeof(c->key)];
-	json_t *one, *seal = json_pack("{s:s, s:O, s:O}", "uuid", c->uuid, "lease_s", json_object_get(c->entry, "lease_s"), "hosts", hosts);
+	json_t *one, *seal = json_pack("{s:s, s:O, s:O}", "uuid", c->uuid, "lease_s", json_object_get(c->entry, "lease_s"), "hosts",
+				       hosts);
 	struct etcd_write w = { .key = "members/sealed" };
 	void *value = value_pack(seal, ENTRY_TEXT_MAX, &w.bytes);
 	size_t i, n = 1;

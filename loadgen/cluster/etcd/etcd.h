@@ -56,7 +56,7 @@ const char *etcd_trouble(const struct etcd *);
 
 struct etcd_guard {
 	const char *key;
-	int64_t created;	/* the key was created by the transaction of this revision and not deleted since; 0: it does not exist */
+	int64_t created;	/* the transaction of this revision created it, and it was not deleted since; 0: it does not exist */
 };
 
 struct etcd_write {

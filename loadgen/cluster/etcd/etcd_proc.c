@@ -28,9 +28,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/paths.h"
-#include "loadgen/cluster/etcd/etcd_url.h"
 #include "loadgen/cluster/etcd/etcd_http.h"
 #include "loadgen/cluster/etcd/etcd_json.h"
+#include "loadgen/cluster/etcd/etcd_url.h"
 
 #define START_NS (20 * NS_PER_S)
 #define PEER "unix://peer:0"	/* a file in its folder */
@@ -214,8 +214,8 @@ static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const
 	while (!ret && !serves) {
 		serves = ask(h, path, json_incref(body), &a);
 		if (!serves && has_ended(p, 20)) {
-			snprintf(err, err_size, "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say why)",
-				 log);
+			snprintf(err, err_size,
+				 "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say why)", log);
 			ret = -ECHILD;
 		} else if (!serves && (clock_now_ns() > end_ns || a.outcome == ETCD_NO)) {
 			snprintf(err, err_size, "%.400s (%.200s may say why%s)", a.why, log,

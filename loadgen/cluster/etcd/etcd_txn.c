@@ -29,14 +29,15 @@ static void txn_free(struct etcd_txn *t)
 
 static json_t *guard_json(const char *root, const struct etcd_guard *g)
 {
-	return json_pack("{s:o, s:s, s:s, s:o}", "key", etcd_key(root, g->key), "target", "CREATE", "result", "EQUAL", "create_revision",
-			 etcd_int(g->created));
+	return json_pack("{s:o, s:s, s:s, s:o}", "key", etcd_key(root, g->key), "target", "CREATE", "result", "EQUAL",
+			 "create_revision", etcd_int(g->created));
 }
 
 static json_t *write_json(const char *root, const struct etcd_write *w)
 {
 	if (w->value)
-		return json_pack("{s:{s:o, s:o}}", "request_put", "key", etcd_key(root, w->key), "value", etcd_bytes(w->value, w->bytes));
+		return json_pack("{s:{s:o, s:o}}", "request_put", "key", etcd_key(root, w->key), "value",
+				 etcd_bytes(w->value, w->bytes));
 	return json_pack("{s:{s:o, s:o*}}", "request_delete_range", "key", etcd_key(root, w->key), "range_end",
 			 w->below ? etcd_key_end(root, w->key) : NULL);
 }
@@ -52,7 +53,8 @@ static bool txn_can_be(const struct etcd_guard *g, size_t guards, const struct e
 
 static void send_next(struct etcd *e);
 
-int etcd_transact(struct etcd *e, const struct etcd_guard *g, size_t guards, const struct etcd_write *w, etcd_done_fn *done, void *arg)
+int etcd_transact(struct etcd *e, const struct etcd_guard *g, size_t guards, const struct etcd_write *w, etcd_done_fn *done,
+		  void *arg)
 {
 	struct etcd_txn *t;
 
@@ -88,8 +90,8 @@ static json_t *first_json(const struct etcd *e)
 	snprintf(key, sizeof(key), ".own/%016" PRIx64, (uint64_t)e->state.id);
 	if (put)
 		json_object_set_new(put, "lease", etcd_int(e->state.id));
-	json_array_append_new(compare, json_pack("{s:o, s:s, s:s, s:o}", "key", etcd_key(e->root, key), "target", "VERSION", "result",
-						 "EQUAL", "version", etcd_int(e->requests)));
+	json_array_append_new(compare, json_pack("{s:o, s:s, s:s, s:o}", "key", etcd_key(e->root, key), "target", "VERSION",
+						 "result", "EQUAL", "version", etcd_int(e->requests)));
 	return json_pack("{s:o, s:[{s:{s:o, s:o}}, O], s:[{s:{s:o}}]}", "compare", compare, "success", "request_put", "key",
 			 etcd_key(e->root, key), "lease", etcd_int(e->state.id), t->success, "failure", "request_range", "key",
 			 etcd_key(e->root, key));
@@ -204,7 +206,8 @@ static void send_next(struct etcd *e)
 
 	if (!logged_in || e->out || e->ending || e->call || ev_is_active(&e->pause) || TAILQ_EMPTY(&e->waiting))
 		return;
-	if (etcd_call_start(e->http, "kv/txn", first_json(e), e->state.token, ANSWER_MAX, e->target.patience_ns, &call_events, e, &e->call))
+	if (etcd_call_start(e->http, "kv/txn", first_json(e), e->state.token, ANSWER_MAX, e->target.patience_ns, &call_events, e,
+			    &e->call))
 		ev_timer_again(e->loop, &e->pause);
 }
 

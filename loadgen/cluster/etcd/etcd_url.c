@@ -87,8 +87,8 @@ int etcd_url_parse(const char *text, struct etcd_url *out, char *err, size_t err
 
 const char *etcd_url_secret(const struct etcd_url *u, char text[ETCD_URL_MAX])
 {
-	snprintf(text, ETCD_URL_MAX, "etcd%s://%s:%u/%s%s%s", u->tls ? "s" : "", u->host, u->port, u->run, u->token[0] ? "?token=" : "",
-		 u->token);
+	snprintf(text, ETCD_URL_MAX, "etcd%s://%s:%u/%s%s%s", u->tls ? "s" : "", u->host, u->port, u->run,
+		 u->token[0] ? "?token=" : "", u->token);
 	return text;
 }
 

@@ -262,7 +262,8 @@ static void on_cancelled(struct etcd_watch *w, const json_t *result)
 		rest(w);
 		return;
 	}
-	etcd_answer_error(&w->etcd->target, reason && strstr(reason, "PermissionDenied") ? 7 : 14, reason ? reason : "a watch ended", &a);
+	etcd_answer_error(&w->etcd->target, reason && strstr(reason, "PermissionDenied") ? 7 : 14,
+			  reason ? reason : "a watch ended", &a);
 	on_trouble(w, &a);
 }
 
