@@ -232,12 +232,16 @@ static bool refresh(struct etcd_lease *l)
 static void give_back(struct etcd_lease *l)
 {
 	struct etcd_answer a;
+	uint64_t wait_ns;
 
-	if (!l->state.id || !l->wait_ns)
+	/* etcd_lease_stop has hung up when it lets the lock go. */
+	pthread_mutex_lock(&l->lock);
+	wait_ns = l->wait_ns;
+	pthread_mutex_unlock(&l->lock);
+	if (!l->state.id || !wait_ns)
 		return;
 	etcd_hang_up(l->http, false);
-	etcd_ask(l->http, "lease/revoke", json_pack("{s:o}", "ID", etcd_int(l->state.id)), l->state.token, l->wait_ns,
-		       &a);
+	etcd_ask(l->http, "lease/revoke", json_pack("{s:o}", "ID", etcd_int(l->state.id)), l->state.token, wait_ns, &a);
 	if (a.outcome != ETCD_OK)
 		log_debug("this host's lease ends by itself: %s", a.why);
 }
@@ -312,7 +316,6 @@ void etcd_lease_stop(struct etcd_lease *l, uint64_t wait_ns)
 	pthread_mutex_lock(&l->lock);
 	l->wait_ns = l->state.out ? 0 : wait_ns;
 	atomic_store(&l->over, true);
-	/* Before the thread can know of `stop`: it is not to hang up on the revocation. */
 	etcd_hang_up(l->http, true);
 	pthread_mutex_unlock(&l->lock);
 	pthread_join(l->thread, NULL);
