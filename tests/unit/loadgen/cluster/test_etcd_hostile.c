@@ -40,7 +40,7 @@ static struct {
 	int listener;
 	pthread_t thread;
 	char url[64];
-	const char *second;		/* the second answer, after which a watch tells of nothing; NULL: all are the scene's */
+	_Atomic(const char *) second;	/* the second answer, after which a watch tells of nothing; NULL: all are the scene's */
 	_Atomic(const struct scene *) scene;
 	atomic_uint asked;		/* how often the answer was the scene's */
 } server;
@@ -107,8 +107,9 @@ static void serve(int fd)
 	}
 	if (strncmp(request + strlen("POST /v3/"), s->path, strlen(s->path)) == 0) {
 		unsigned before = atomic_fetch_add(&server.asked, 1);
+		const char *second = atomic_load(&server.second);
 
-		put_body(fd, s->how, s->status, !before || !server.second ? s->body : before == 1 ? server.second : CREATED);
+		put_body(fd, s->how, s->status, !before || !second ? s->body : before == 1 ? second : CREATED);
 	} else if (strstr(request, "/v3/lease/grant ")) {
 		put_body(fd, PLAIN, 200, GRANT);
 	} else if (strstr(request, "/v3/lease/keepalive ")) {
@@ -255,11 +256,12 @@ TEST(watch__stream_breaks_within_a_revision__each_change_once)
 {
 	static const struct scene scene = { "watch", CHUNKED, 200,
 		CREATED "{\"result\":{\"fragment\":true,\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "}]}}\n", NULL };
-
-	server.second = CREATED "{\"result\":{\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "},{" KEY("Mw==", "6") "},"
+	static const char second[] = CREATED "{\"result\":{\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "},{" KEY("Mw==", "6") "},"
 		"{\"type\":\"DELETE\"," KEY("Mg==", "7") "}]}}\n";
+
+	atomic_store(&server.second, second);
 	play_seen(&scene, "+k1 +k2 +k3 -k2 ");
-	server.second = NULL;
+	atomic_store(&server.second, NULL);
 }
 
 /* What jansson asks for. */
