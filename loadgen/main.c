@@ -17,7 +17,7 @@
 #include "loadgen/compare.h"
 #include "loadgen/doctor/command.h"
 #include "loadgen/estimate/command.h"
-#include "loadgen/fleet.h"
+#include "loadgen/meeting.h"
 #include "loadgen/preflight.h"
 #include "loadgen/report/command.h"
 #include "loadgen/run.h"
@@ -114,57 +114,57 @@ static int run(struct task *t, int argc, char **argv)
 				   run_once(&t->cfg, argc, argv, true, NULL);
 }
 
-/* Makes every run of the task one of the fleet's. False with a line in `err`: one of them loads a server that this host may not
- * load, and none begins. */
-static bool apply(struct fleet *f, struct task *t, char *err, size_t err_size)
+/* Makes every run of the task one of the hosts that met. False with a line in `err`: one of the runs loads a server that this host
+ * may not load, and none begins. */
+static bool apply(struct meeting *m, struct task *t, char *err, size_t err_size)
 {
-	bool allowed = fleet_apply(f, &t->cfg, err, err_size);
+	bool allowed = meeting_apply(m, &t->cfg, err, err_size);
 
 	for (unsigned i = 0; i < t->alternatives.n && allowed; i++)
-		allowed = fleet_apply(f, &t->alternatives.v[i].cfg, err, err_size);
+		allowed = meeting_apply(m, &t->alternatives.v[i].cfg, err, err_size);
 	for (unsigned i = 0; t->suite && i < t->suite->n && allowed; i++) {
 		struct suite_entry *e = &t->suite->entries[i];
 
-		allowed = fleet_apply(f, &e->cfg, err, err_size);
+		allowed = meeting_apply(m, &e->cfg, err, err_size);
 		for (unsigned k = 0; k < e->alternatives.n && allowed; k++)
-			allowed = fleet_apply(f, &e->alternatives.v[k].cfg, err, err_size);
+			allowed = meeting_apply(m, &e->alternatives.v[k].cfg, err, err_size);
 	}
 	return allowed;
 }
 
 /* A member's options are the leader's, and its own. */
-static bool take_over(struct fleet *f, struct task *t, int *status)
+static bool take_over(struct meeting *m, struct task *t, int *status)
 {
-	if (!f->argv)
+	if (!m->argv)
 		return true;
 	alternatives_free(&t->alternatives);
 	suite_free(t->suite);
 	*t = (struct task){ .suite = NULL };
 	loadgen_config_defaults(&t->cfg);
-	return take_options(&loadgen_options, f->argc, f->argv, t, status);
+	return take_options(&loadgen_options, m->argc, m->argv, t, status);
 }
 
 static int run_with_hosts(struct task *t, int argc, char **argv)
 {
 	const char *why = NULL;
-	struct fleet f;
+	struct meeting m;
 	char err[512];
-	int status = EXIT_ENVIRONMENT, ret = fleet_meet(&f, &loadgen_options, &t->cfg, argc, argv, err, sizeof(err));
+	int status = EXIT_ENVIRONMENT, ret = meeting_begin(&m, &loadgen_options, &t->cfg, argc, argv, err, sizeof(err));
 
 	if (ret) {
 		log_error("%s", err);
 		why = "it does not understand the leader's options";
-	} else if (!take_over(&f, t, &status)) {
+	} else if (!take_over(&m, t, &status)) {
 		why = "it does not take the leader's options";
-	} else if (!apply(&f, t, err, sizeof(err))) {
+	} else if (!apply(&m, t, err, sizeof(err))) {
 		log_error("%s", err);
 		why = err;
 		status = EXIT_ENVIRONMENT;
 	} else {
-		status = run(t, f.argv ? f.argc : argc, f.argv ? f.argv : argv);
+		status = run(t, m.argv ? m.argc : argc, m.argv ? m.argv : argv);
 		why = status == EXIT_INTERRUPTED ? "it was interrupted" : status == EXIT_ENVIRONMENT ? "it could not run" : NULL;
 	}
-	fleet_part(&f, why);
+	meeting_end(&m, why);
 	return ret == -ECANCELED ? EXIT_INTERRUPTED : status;
 }
 

@@ -163,7 +163,7 @@ static int read_note(struct barriers *b, uint32_t rank, struct arrival *a, const
 	size_t memory;
 	int rc;
 
-	a->note = value_unpack_within(note, bytes, CLUSTER_NOTE_MAX, BARRIERS_HOST_BYTES, &memory);
+	a->note = value_unpack(note, bytes, CLUSTER_NOTE_MAX, BARRIERS_HOST_BYTES, &memory);
 	rc = !a->note && memory <= BARRIERS_HOST_BYTES ? -EINVAL : take_memory(b, rank, a, memory);
 	if (rc) {
 		json_decref(a->note);

@@ -8,9 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
+#include "loadgen/cluster/cluster.h"
 
-#define BARRIER_NAME_MAX	95
 #define BARRIERS_KEPT		16	/* that were full */
 #define BARRIERS_OF_HOST_MAX	32	/* that one host has arrived at and that are kept */
 #define BARRIERS_HOST_BYTES	(96u << 20)	/* of memory, for what one host left at all of them (CLUSTER_NOTE_MAX is of text) */

@@ -1,31 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "loadgen/cluster/candidates.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/utf8.h"
 
 /* ---- Entries */
-
-json_t *members_entry(const struct cluster_config *cfg, json_t *about)
-{
-	return json_pack("{s:i, s:b, s:b, s:i, s:o}", "hosts", (int)cfg->hosts, "leads", cfg->leads, "joins", cfg->joins,
-			 "lease_s", (int)((cfg->lease_ns + NS_PER_S - 1) / NS_PER_S), "about", about);
-}
-
-json_t *members_entry_put_out(const char *why)
-{
-	return json_pack("{s:s, s:b}", "left", why, "put_out", 1);
-}
-
-json_t *members_entry_left(const char *why)
-{
-	return json_pack("{s:s?}", "left", why);
-}
 
 bool entry_is_true(const json_t *entry, const char *name)
 {
@@ -53,7 +35,7 @@ void entry_show_name(const json_t *entry, char name[HOST_NAME_BYTES])
 
 bool host_id_is_good(const char *text)
 {
-	return strlen(text) == MEMBERS_ID_LEN && strspn(text, "0123456789abcdef") == MEMBERS_ID_LEN;
+	return strlen(text) == HOST_ID_LEN && strspn(text, "0123456789abcdef") == HOST_ID_LEN;
 }
 
 /* ---- Candidates */
@@ -86,7 +68,7 @@ void candidates_remove(struct candidates *all, const char *id)
 
 void candidates_add(struct candidates *all, const char *id, const json_t *entry, int64_t created)
 {
-	struct candidate *c = all->count < MEMBERS_CANDIDATES_MAX ? calloc(1, sizeof(*c)) : NULL;
+	struct candidate *c = all->count < CANDIDATES_MAX ? calloc(1, sizeof(*c)) : NULL;
 	uint32_t at = all->count;
 
 	if (!c)
@@ -108,7 +90,7 @@ bool candidates_here(struct candidates *all, const char *id)
 
 	if (c)
 		c->here = true;
-	else if (json_object_size(all->early) < MEMBERS_CANDIDATES_MAX)
+	else if (json_object_size(all->early) < CANDIDATES_MAX)
 		json_object_set_new(all->early, id, json_true());
 	return c != NULL;
 }
@@ -130,54 +112,36 @@ struct candidate *candidates_find_leader(const struct candidates *all)
 	return first;
 }
 
-bool candidate_may_join(const struct candidate *leader, const struct candidate *c, cluster_check_fn *check, void *arg,
-			char why[MEMBERS_TEXT_MAX])
+bool candidate_may_join(const struct candidate *leader, const struct candidate *c, cluster_check_fn *check, void *arg, char *why,
+			size_t why_size)
 {
 	uint32_t wants = entry_hosts(c->entry), has = entry_hosts(leader->entry);
 	char name[HOST_NAME_BYTES];
 
 	entry_show_name(leader->entry, name);
 	if (!c->entry) {
-		snprintf(why, MEMBERS_TEXT_MAX, "what it wrote into its key is no entry of a host");
+		snprintf(why, why_size, "what it wrote into its key is no entry of a host");
 		return false;
 	}
 	if (entry_is_true(c->entry, "leads")) {
-		snprintf(why, MEMBERS_TEXT_MAX, "host %s leads this run already; if it crashed, its key is gone within its lease", name);
+		snprintf(why, why_size, "host %s leads this run already; if it crashed, its key is gone within its lease", name);
 		return false;
 	}
 	if (wants && wants != has) {
-		snprintf(why, MEMBERS_TEXT_MAX, "it wants a run of %u hosts (--hosts); that of %s, which leads, has %u", wants, name, has);
+		snprintf(why, why_size, "it wants a run of %u hosts (--hosts); that of %s, which leads, has %u", wants, name, has);
 		return false;
 	}
 	why[0] = 0;
-	if (check && !check(arg, json_object_get(leader->entry, "about"), json_object_get(c->entry, "about"), why, MEMBERS_TEXT_MAX)) {
+	if (check && !check(arg, json_object_get(leader->entry, "about"), json_object_get(c->entry, "about"), why, why_size)) {
 		if (!why[0])
-			snprintf(why, MEMBERS_TEXT_MAX, "host %s, which leads, does not admit it", name);
+			snprintf(why, why_size, "host %s, which leads, does not admit it", name);
 		return false;
 	}
 	return true;
-}
-
-int candidates_init(struct candidates *all)
-{
-	all->of = calloc(MEMBERS_CANDIDATES_MAX, sizeof(struct candidate *));
-	all->early = json_object();
-	if (all->of && all->early)
-		return 0;
-	free(all->of);
-	json_decref(all->early);
-	return -ENOMEM;
 }
 
 void candidates_clear(struct candidates *all)
 {
 	while (all->count)
 		free_candidate(all->of[--all->count]);
-}
-
-void candidates_free(struct candidates *all)
-{
-	candidates_clear(all);
-	json_decref(all->early);
-	free(all->of);
 }

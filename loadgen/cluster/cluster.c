@@ -1,100 +1,104 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Joining a run on several hosts, and leaving it. See cluster.h. */
 #include "loadgen/cluster/cluster.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "common/base/clock.h"
-#include "loadgen/cluster/cluster_clock.h"
 #include "loadgen/cluster/cluster_core.h"
-#include "loadgen/cluster/cluster_members.h"
 
 #define LEAVE_NS	(2 * NS_PER_S)
 
-/* ---- The bus */
+/* ---- Joining */
 
-static void on_bus_out(void *arg, const char *why)
+static void on_etcd_out(void *arg, const char *why)
 {
 	struct cluster *c = arg;
 
-	cluster_be_out(c, c->joined ? -ECONNRESET : -EIO, why);
+	cluster_be_out(c, c->epoch ? -ECONNRESET : -EIO, why);
 }
-
-/* Transactions and watches that were asked for begin by themselves. */
-static void on_bus_ready(void *arg)
-{
-	(void)arg;
-}
-
-static const struct bus_events bus_events = { .on_ready = on_bus_ready, .on_out = on_bus_out };
-
-/* ---- Joining */
 
 static void on_waiting(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
 	struct cluster *c = w->data;
-	const char *trouble = bus_trouble(c->bus);
-	char text[MEMBERS_TEXT_MAX], why[MEMBERS_TEXT_MAX];
+	const char *trouble = etcd_trouble(c->etcd);
+	char text[CLUSTER_TEXT_MAX], why[CLUSTER_TEXT_MAX];
 
 	(void)loop;
 	(void)revents;
 	snprintf(why, sizeof(why), "the run did not begin within %.0f s: %.400s", (double)c->cfg.join_timeout_ns / NS_PER_S,
-		 trouble ? trouble : members_waiting(c->members, text));
+		 trouble ? trouble : members_waiting(c, text));
 	cluster_be_out(c, -ETIMEDOUT, why);
 }
 
-static int random_hex(char *out, size_t digits)
+static bool random_id(char out[HOST_ID_LEN + 1])
 {
-	unsigned char bytes[32];
+	unsigned char bytes[HOST_ID_LEN / 2];
 
-	if (getrandom(bytes, digits / 2, 0) != (ssize_t)(digits / 2))
-		return -EIO;
-	for (size_t i = 0; i < digits / 2; i++)
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return false;
+	for (size_t i = 0; i < sizeof(bytes); i++)
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-	return 0;
+	return true;
 }
 
-static void free_cluster(struct cluster *c)
+void cluster_free(struct cluster *c)
 {
 	if (c->freed)
 		*c->freed = true;
 	ev_timer_stop(c->loop, &c->waiting);
 	cluster_core_free(c);
-	cluster_clock_free(c);
-	json_decref(c->entry);
-	members_free(c->members);
+	cluster_clock_stop(c);
+	candidates_clear(&c->candidates);
+	for (uint32_t i = 0; i < c->host_count; i++)
+		json_decref(c->hosts[i].about);
+	free(c->hosts);
 	barriers_free(c->barriers);
+	json_decref(c->candidates.early);
+	json_decref(c->entry);
 	free(c);
 }
 
-static int make_cluster(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
-			struct cluster **out)
+int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
+		  struct cluster **out, char *err, size_t err_size)
 {
-	struct members_config of = { .check = check, .check_arg = arg };
 	struct cluster *c = calloc(1, sizeof(*c));
-	char uuid[MEMBERS_ID_LEN + 1];
+	int lease_s = (int)((cfg->etcd.lease_ns + NS_PER_S - 1) / NS_PER_S);
+	json_t *entry = json_pack("{s:i, s:b, s:b, s:i, s:o}", "hosts", (int)cfg->hosts, "leads", cfg->leads, "joins", cfg->joins,
+				  "lease_s", lease_s, "about", about);
+	int rc;
 
-	if (!c) {
-		json_decref(about);
+	if (!c || !entry) {
+		snprintf(err, err_size, "this machine is out of memory");
+		json_decref(entry);
+		free(c);
 		return -ENOMEM;
 	}
 	c->cfg = *cfg;
 	c->loop = loop;
+	c->entry = entry;
+	c->check = check;
+	c->check_arg = arg;
 	cluster_core_init(c);
 	cluster_clock_init(c);
 	ev_timer_init(&c->waiting, on_waiting, (double)cfg->join_timeout_ns / NS_PER_S, 0.);
 	c->waiting.data = c;
-	c->entry = members_entry(cfg, about);
-	of.id = c->id;
-	of.uuid = uuid;
-	if (!c->entry || random_hex(c->id, MEMBERS_ID_LEN) || random_hex(uuid, MEMBERS_ID_LEN) || members_new(&of, &c->members)) {
-		free_cluster(c);
+	c->candidates.early = json_object();
+	if (!c->candidates.early || !random_id(c->id) || !random_id(c->uuid)) {
+		snprintf(err, err_size, "memory ran out, or the kernel gives no random numbers");
+		cluster_free(c);
 		return -ENOMEM;
 	}
-	snprintf(c->hosts_key, sizeof(c->hosts_key), "members/host/%s", c->id);
+	snprintf(c->key, sizeof(c->key), "members/host/%s", c->id);
+	rc = etcd_open(&cfg->etcd, loop, on_etcd_out, c, &c->etcd, err, err_size);
+	if (rc) {
+		cluster_free(c);
+		return rc;
+	}
+	members_watch(c);
 	*out = c;
 	return 0;
 }
@@ -108,12 +112,12 @@ static int wait_for_seal(struct cluster *c, char *err, size_t err_size)
 	ev_run(c->loop, 0);
 	ev_timer_stop(c->loop, &c->waiting);
 	c->joining = false;
-	cluster_log_refused(c);
+	members_log_refused(c);
 	if (c->out) {
 		snprintf(err, err_size, "%s", c->why);
 		return c->error;
 	}
-	if (!c->joined) {
+	if (!c->epoch) {
 		snprintf(err, err_size, "stopped before the run began");
 		return -ECANCELED;
 	}
@@ -123,7 +127,6 @@ static int wait_for_seal(struct cluster *c, char *err, size_t err_size)
 int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
 		 struct cluster **out, char *err, size_t err_size)
 {
-	struct bus_config bus = { .url = cfg->url, .ca = cfg->ca, .cert = cfg->cert, .key = cfg->key, .lease_ns = cfg->lease_ns };
 	struct cluster *c;
 	int rc;
 
@@ -132,22 +135,14 @@ int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t 
 		json_decref(about);
 		return -EINVAL;
 	}
-	rc = make_cluster(cfg, loop, about, check, arg, &c);
-	if (rc) {
-		snprintf(err, err_size, "memory ran out, or the kernel gives no random numbers");
+	rc = cluster_begin(cfg, loop, about, check, arg, &c, err, err_size);
+	if (rc)
 		return rc;
-	}
-	rc = bus_open(&bus, loop, &bus_events, c, &c->bus, err, err_size);
-	if (rc) {
-		free_cluster(c);
-		return rc;
-	}
-	cluster_members_watch(c);
 	rc = wait_for_seal(c, err, err_size);
 	if (rc) {
-		c->out = true;	/* what fails in bus_close is nobody's affair */
-		bus_close(c->bus, rc == -EIO ? 0 : LEAVE_NS);
-		free_cluster(c);
+		c->out = true;	/* what fails in etcd_close is nobody's affair */
+		etcd_close(c->etcd, rc == -EIO ? 0 : LEAVE_NS);
+		cluster_free(c);
 		return rc;
 	}
 	*out = c;
@@ -156,22 +151,23 @@ int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t 
 
 /* ---- Leaving */
 
-static void on_left(void *arg, const struct bus_result *result)
+static void on_left(void *arg, enum etcd_status status, const char *why)
 {
 	struct cluster *c = arg;
 
-	(void)result;
+	(void)status;
+	(void)why;
 	c->left = true;
 }
 
-/* Tells the others why, and waits for the store to have that and what was written before it. */
+/* Tells the others why, and waits for etcd to have that and what was written before it. */
 static void say_goodbye(struct cluster *c, const char *why)
 {
 	ev_tstamp end = ev_time() + (double)LEAVE_NS / NS_PER_S;
 
 	c->listening = false;
 	ev_timer_stop(c->loop, &c->tell);
-	cluster_write_json(c, c->hosts_key, members_entry_left(why), ENTRY_TEXT_MAX, on_left);
+	cluster_write_json(c, c->key, json_pack("{s:s?}", "left", why), ENTRY_TEXT_MAX, on_left);
 	while (!c->left && !c->out && ev_time() < end) {
 		ev_timer_stop(c->loop, &c->stale);
 		ev_timer_set(&c->stale, end - ev_time() > 0 ? end - ev_time() : 0, 0.);
@@ -191,6 +187,6 @@ void cluster_leave(struct cluster *c, const char *why)
 		say_goodbye(c, why);
 	spent = clock_now_ns() - begun;
 	c->out = true;
-	bus_close(c->bus, spent < LEAVE_NS ? LEAVE_NS - spent : 0);
-	free_cluster(c);
+	etcd_close(c->etcd, spent < LEAVE_NS ? LEAVE_NS - spent : 0);
+	cluster_free(c);
 }

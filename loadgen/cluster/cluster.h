@@ -13,23 +13,24 @@
 #include <ev.h>
 #include <jansson.h>
 
+#include "loadgen/cluster/etcd/etcd.h"
+
 #define CLUSTER_HOSTS_MAX 1024	/* hosts of a run */
+#define BARRIER_NAME_MAX  95
 #define CLUSTER_NOTE_MAX  (16 * 1024 * 1024)	/* bytes of a note's JSON text, before it is compressed */
 
 struct cluster;
 
-struct cluster_config {		/* its strings are borrowed for the cluster's life */
-	const char *url;	/* etcd://HOST:PORT/RUN[?token=...]; etcds:// with TLS */
+struct cluster_config {
+	struct etcd_config etcd;	/* its lease: a host that is not heard of for so long is lost */
 	uint32_t hosts;		/* that the run is to have; 0: what the leader says */
-	const char *ca, *cert, *key;	/* of etcd, PEM files; NULL: none */
-	uint64_t lease_ns;	/* a host that is not heard of for so long is lost */
 	uint64_t join_timeout_ns;	/* until the membership is sealed */
 	bool leads;		/* only this host becomes rank 0, whoever came first */
 	bool joins;		/* this host never becomes rank 0 */
 	bool go_on_after_loss;	/* barriers do not wait for hosts that are lost */
 };
 
-struct cluster_events {		/* each may be NULL */
+struct cluster_events {
 	/* Leader: every host that is in the run has arrived at `barrier`; cluster_note has their notes. */
 	void (*on_all)(void *arg, const char *barrier);
 	/* Every host, the leader too: the leader let `barrier` go. `what` is borrowed, and NULL if there is none. at_ns: when to
@@ -67,16 +68,12 @@ void cluster_listen(struct cluster *c, const struct cluster_events *events, void
 /* This host's rank, and the number of hosts that were sealed: ranks are 0 to that number - 1. */
 uint32_t cluster_rank(const struct cluster *c);
 uint32_t cluster_hosts(const struct cluster *c);
-bool cluster_is_leader(const struct cluster *c);
-/* The sealed revision, and the run's UUID: the same on every host of the run, and of no other run. */
-uint64_t cluster_epoch(const struct cluster *c);
-const char *cluster_uuid(const struct cluster *c);
 /* What the host of this rank said of itself when it joined; borrowed for the cluster's life. NULL: no such rank. */
 const json_t *cluster_about(const struct cluster *c, uint32_t rank);
 /* True if the host is lost or left early, or if there is no such rank. */
 bool cluster_is_lost(const struct cluster *c, uint32_t rank);
 
-/* This host is at `barrier`: 1 to 95 bytes of [a-z0-9/_-]. `note` (taken over, may be NULL) goes to the leader only. Once
+/* This host is at `barrier`: 1 to BARRIER_NAME_MAX bytes of [a-z0-9/_-]. `note` (taken over, may be NULL) goes to the leader only. Once
  * for each barrier. */
 void cluster_arrive(struct cluster *c, const char *barrier, json_t *note);
 /* Leader: hosts that have not arrived at `barrier` are put out of the run because of `why`; each is told as lost. */

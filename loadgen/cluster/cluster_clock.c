@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "loadgen/cluster/cluster_clock.h"
+/* How this host's clock stands to the leader's: round trips over etcd, of one host at a time. */
+#include "loadgen/cluster/cluster_core.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "loadgen/cluster/value.h"
@@ -14,11 +13,11 @@
 
 /* ---- Leader: answers */
 
-/* Leader: answers the question of the host whose turn it is. Round trips of several hosts at once would measure each other. */
+/* Answers the question of the host whose turn it is. Round trips of several hosts at once would measure each other. */
 static void answer_turn(struct cluster *c)
 {
 	struct question *q = &c->questions[c->turn];
-	char key[BUS_KEY_MAX + 1];
+	char key[ETCD_KEY_MAX + 1];
 
 	if (!q->asked_ns)
 		return;
@@ -32,7 +31,7 @@ static void answer_turn(struct cluster *c)
 
 static void next_turn(struct cluster *c)
 {
-	uint32_t hosts = members_hosts(c->members), from = c->turn;
+	uint32_t hosts = c->host_count, from = c->turn;
 
 	ev_timer_stop(c->loop, &c->turn_ends);
 	c->turn = 0;
@@ -51,12 +50,12 @@ static void on_turn_ends(struct ev_loop *loop, struct ev_timer *w, int revents)
 	next_turn(w->data);
 }
 
-void cluster_on_question(struct cluster *c, uint32_t rank, const struct bus_entry *e)
+void cluster_on_question(struct cluster *c, uint32_t rank, const struct etcd_entry *e)
 {
 	uint64_t now = clock_now_ns();
-	json_t *question = value_unpack(e->value, e->bytes, SAID_TEXT_MAX);
+	json_t *question = value_unpack(e->value, e->bytes, SAID_TEXT_MAX, SAID_MEMORY_MAX, NULL);
 
-	if (rank && !members_is_absent(c->members, rank) && json_is_integer(json_object_get(question, "n"))) {
+	if (!cluster_is_absent(c, rank) && json_is_integer(json_object_get(question, "n"))) {
 		c->questions[rank] = (struct question){ .asked_ns = now, .n = json_integer_value(json_object_get(question, "n")) };
 		if (c->turn == rank && c->turn_rounds < CLOCK_ROUNDS)
 			answer_turn(c);
@@ -72,10 +71,10 @@ void cluster_on_question(struct cluster *c, uint32_t rank, const struct bus_entr
 
 static void ask_clock(struct cluster *c)
 {
-	char key[BUS_KEY_MAX + 1];
+	char key[ETCD_KEY_MAX + 1];
 
 	c->clock_n = (int64_t)clock_now_ns();
-	cluster_run_key(c, key, "up/clock/%u", cluster_rank(c));
+	cluster_run_key(c, key, "up/clock/%u", c->rank);
 	cluster_write_json(c, key, json_pack("{s:I}", "n", (json_int_t)c->clock_n), SAID_TEXT_MAX, cluster_on_written);
 	ev_timer_again(c->loop, &c->clock_round);
 }
@@ -87,10 +86,10 @@ static void on_clock_round(struct ev_loop *loop, struct ev_timer *w, int revents
 	ask_clock(w->data);
 }
 
-static void on_clock_answer(void *arg, const struct bus_entry *e)
+static void on_clock_answer(void *arg, const struct etcd_entry *e)
 {
 	struct cluster *c = arg;
-	json_t *answer = value_unpack(e->value, e->bytes, SAID_TEXT_MAX);
+	json_t *answer = value_unpack(e->value, e->bytes, SAID_TEXT_MAX, SAID_MEMORY_MAX, NULL);
 	int64_t t4 = (int64_t)clock_now_ns(), t1 = c->clock_n, t2 = json_integer_value(json_object_get(answer, "t2")),
 		t3 = json_integer_value(json_object_get(answer, "t3")), trip;
 	bool ours = c->clock_rounds < CLOCK_ROUNDS && t1 && json_integer_value(json_object_get(answer, "n")) == t1;
@@ -111,11 +110,10 @@ static void on_clock_answer(void *arg, const struct bus_entry *e)
 	cluster_arrive(c, c->clock_barrier, NULL);
 }
 
-static const struct bus_watch_events own_events = { .on_entry = on_clock_answer, .on_gone = cluster_on_nothing_gone };
-
 void cluster_measure_clock(struct cluster *c, const char *barrier)
 {
-	char prefix[BUS_KEY_MAX + 1];
+	static const struct etcd_watch_events own_events = { .on_entry = on_clock_answer };
+	char prefix[ETCD_KEY_MAX + 1];
 
 	if (c->out)
 		return;
@@ -124,9 +122,10 @@ void cluster_measure_clock(struct cluster *c, const char *barrier)
 		return;
 	}
 	snprintf(c->clock_barrier, sizeof(c->clock_barrier), "%s", barrier);
-	if (!c->own_watch) {
-		cluster_run_key(c, prefix, "to/%u.", cluster_rank(c));
-		cluster_watch(c, prefix, &own_events, &c->own_watch);
+	if (!c->watches_answers) {
+		c->watches_answers = true;
+		cluster_run_key(c, prefix, "to/%u.", c->rank);
+		cluster_watch(c, prefix, &own_events);
 	}
 	c->clock_rounds = 0;
 	c->error_ns = UINT64_MAX;
@@ -143,18 +142,10 @@ void cluster_clock_init(struct cluster *c)
 	c->clock_round.data = c->turn_ends.data = c;
 }
 
-int cluster_clock_lead(struct cluster *c)
-{
-	c->error_ns = 0;
-	c->questions = calloc(members_hosts(c->members), sizeof(*c->questions));
-	return c->questions ? 0 : -ENOMEM;
-}
-
-void cluster_clock_free(struct cluster *c)
+void cluster_clock_stop(struct cluster *c)
 {
 	ev_timer_stop(c->loop, &c->clock_round);
 	ev_timer_stop(c->loop, &c->turn_ends);
-	free(c->questions);
 }
 
 int64_t cluster_clock_offset_ns(const struct cluster *c)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Events that the caller is told from the loop, and what this host writes while it is in the run: its latest words among it. */
 #include "loadgen/cluster/cluster_core.h"
 
 #include <errno.h>
@@ -7,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "loadgen/cluster/value.h"
 
@@ -39,29 +39,12 @@ static void free_told(struct told *t)
 
 static void report(struct cluster *c, const struct told *t)
 {
-	const struct cluster_events *e = &c->events;
-
 	switch (t->what) {
-	case TELL_ALL:
-		if (e->on_all)
-			e->on_all(c->arg, t->text);
-		break;
-	case TELL_GO:
-		if (e->on_go)
-			e->on_go(c->arg, t->text, t->json, t->at_ns);
-		break;
-	case TELL_LOST:
-		if (e->on_lost)
-			e->on_lost(c->arg, t->rank, t->text);
-		break;
-	case TELL_OUT:
-		if (e->on_out)
-			e->on_out(c->arg, t->text);
-		break;
-	case TELL_SAID:
-		if (e->on_said)
-			e->on_said(c->arg, t->rank, t->json);
-		break;
+	case TELL_ALL: c->events.on_all(c->arg, t->text); break;
+	case TELL_GO: c->events.on_go(c->arg, t->text, t->json, t->at_ns); break;
+	case TELL_LOST: c->events.on_lost(c->arg, t->rank, t->text); break;
+	case TELL_OUT: c->events.on_out(c->arg, t->text); break;
+	case TELL_SAID: c->events.on_said(c->arg, t->rank, t->json); break;
 	}
 }
 
@@ -93,10 +76,10 @@ void cluster_listen(struct cluster *c, const struct cluster_events *events, void
 		ev_timer_start(c->loop, &c->tell);
 }
 
-/* ---- Being out */
-
-void cluster_end(struct cluster *c, int error, const char *why)
+void cluster_be_out(struct cluster *c, int error, const char *why)
 {
+	if (c->out)
+		return;
 	c->out = true;
 	c->error = error;
 	snprintf(c->why, sizeof(c->why), "%s", why);
@@ -106,25 +89,15 @@ void cluster_end(struct cluster *c, int error, const char *why)
 		cluster_tell(c, TELL_OUT, why);
 }
 
-void cluster_be_out(struct cluster *c, int error, const char *why)
-{
-	if (c->out)
-		return;
-	members_on_out(c->members, error, why);
-	cluster_end(c, error, why);
-}
-
 /* ---- Writing */
 
-void cluster_on_written(void *arg, const struct bus_result *result)
+void cluster_on_written(void *arg, enum etcd_status status, const char *why)
 {
 	struct cluster *c = arg;
 
-	if (c->out || result->status == BUS_DONE)
-		return;
-	if (result->status == BUS_FAILED)
-		cluster_be_out(c, -EIO, result->why ? result->why : "the store refuses a write");
-	else if (!ev_is_active(&c->stale))
+	if (status == ETCD_FAILED)
+		cluster_be_out(c, -EIO, why);
+	else if (status == ETCD_REFUSED && !c->out && !ev_is_active(&c->stale))
 		ev_timer_start(c->loop, &c->stale);
 }
 
@@ -135,29 +108,28 @@ static void on_stale(struct ev_loop *loop, struct ev_timer *w, int revents)
 	cluster_be_out(w->data, -ECONNRESET, "this host is in the run no more: its key or the run's is gone");
 }
 
-void cluster_write_key(struct cluster *c, const struct bus_write *w, bus_done_fn *done)
+void cluster_write_key(struct cluster *c, const struct etcd_write *w, etcd_done_fn *done)
 {
-	struct bus_guard guards[] = {
-		{ .kind = BUS_CREATED, .key = "members/sealed", .revision = members_epoch(c->members) },
-		{ .kind = BUS_CREATED, .key = c->hosts_key, .revision = members_created(c->members) },
+	const struct etcd_guard guards[] = {
+		{ .key = "members/sealed", .created = c->epoch },
+		{ .key = c->key, .created = c->created },
 	};
+	char why[128];
 	int rc;
 
 	if (c->out)
 		return;
-	rc = bus_transact(c->bus, guards, 2, w, 1, done, c);
-	/* -ECANCELED: the bus is out, and is about to say why. */
+	rc = etcd_transact(c->etcd, guards, 2, w, done, c);
+	/* -ECANCELED: this host is out, and etcd.c is about to say why. */
 	if (rc && rc != -ECANCELED) {
-		char why[128];
-
 		snprintf(why, sizeof(why), "a message to the other hosts (%zu bytes) cannot be sent: %s", w->bytes, strerror(-rc));
 		cluster_be_out(c, rc, why);
 	}
 }
 
-void cluster_write_json(struct cluster *c, const char *key, json_t *document, size_t text_max, bus_done_fn *done)
+void cluster_write_json(struct cluster *c, const char *key, json_t *document, size_t text_max, etcd_done_fn *done)
 {
-	struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key };
+	struct etcd_write w = { .key = key };
 	void *value = document ? value_pack(document, text_max, &w.bytes) : NULL;
 
 	w.value = value;
@@ -169,15 +141,17 @@ void cluster_write_json(struct cluster *c, const char *key, json_t *document, si
 	free(value);
 }
 
-void cluster_run_key(const struct cluster *c, char key[BUS_KEY_MAX + 1], const char *fmt, ...)
+void cluster_run_key(const struct cluster *c, char key[ETCD_KEY_MAX + 1], const char *fmt, ...)
 {
-	int n = snprintf(key, BUS_KEY_MAX + 1, "%s/", members_uuid(c->members));
+	int n = snprintf(key, ETCD_KEY_MAX + 1, "%s/", c->uuid);
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(key + n, (size_t)(BUS_KEY_MAX + 1 - n), fmt, ap);
+	vsnprintf(key + n, (size_t)(ETCD_KEY_MAX + 1 - n), fmt, ap);
 	va_end(ap);
 }
+
+/* ---- Watching */
 
 bool cluster_read_number(const char **text, uint32_t max, uint32_t *out)
 {
@@ -193,22 +167,63 @@ bool cluster_read_number(const char **text, uint32_t max, uint32_t *out)
 	return true;
 }
 
-/* ---- Watching */
-
-void cluster_on_nothing_gone(void *arg, const char *key, int64_t revision)
+void cluster_watch(struct cluster *c, const char *prefix, const struct etcd_watch_events *events)
 {
-	(void)arg;
-	(void)key;
-	(void)revision;
-}
-
-void cluster_watch(struct cluster *c, const char *prefix, const struct bus_watch_events *events, struct bus_watch **out)
-{
-	if (bus_watch_start(c->bus, prefix, events, c, out))
+	if (etcd_watch(c->etcd, prefix, events, c))
 		cluster_be_out(c, -ENOMEM, "the store cannot be watched: memory is short");
 }
 
-/* ---- Life */
+/* ---- The latest words of hosts */
+
+void cluster_on_said(struct cluster *c, uint32_t rank, const struct etcd_entry *e)
+{
+	json_t *what = value_unpack(e->value, e->bytes, SAID_TEXT_MAX, SAID_MEMORY_MAX, NULL);
+	struct told *t = what && !c->hosts[rank].put_out ? cluster_tell(c, TELL_SAID, "") : NULL;
+
+	if (!t) {
+		json_decref(what);
+		return;
+	}
+	t->rank = rank;
+	t->json = what;
+}
+
+static void say_on(struct cluster *c);
+
+static void on_say_written(void *arg, enum etcd_status status, const char *why)
+{
+	struct cluster *c = arg;
+
+	(void)status;	/* the next word comes; what it means for the run, other writes tell */
+	(void)why;
+	c->saying = false;
+	say_on(c);
+}
+
+static void say_on(struct cluster *c)
+{
+	char key[ETCD_KEY_MAX + 1];
+	json_t *what = c->say_next;
+
+	if (!what || c->saying || c->out)
+		return;
+	c->say_next = NULL;
+	c->saying = true;
+	if (cluster_is_leader(c))
+		cluster_run_key(c, key, "down/say");
+	else
+		cluster_run_key(c, key, "up/say/%u", c->rank);
+	cluster_write_json(c, key, what, SAID_TEXT_MAX, on_say_written);
+}
+
+void cluster_say(struct cluster *c, json_t *what)
+{
+	json_decref(c->say_next);
+	c->say_next = what;
+	say_on(c);
+}
+
+/* ---- Life and state */
 
 void cluster_core_init(struct cluster *c)
 {
@@ -231,39 +246,32 @@ void cluster_core_free(struct cluster *c)
 	json_decref(c->say_next);
 }
 
-/* ---- State */
-
 uint32_t cluster_rank(const struct cluster *c)
 {
-	return members_rank(c->members);
+	return c->rank;
 }
 
 uint32_t cluster_hosts(const struct cluster *c)
 {
-	return members_hosts(c->members);
+	return c->host_count;
 }
 
 bool cluster_is_leader(const struct cluster *c)
 {
-	return !members_rank(c->members);
-}
-
-uint64_t cluster_epoch(const struct cluster *c)
-{
-	return (uint64_t)members_epoch(c->members);
-}
-
-const char *cluster_uuid(const struct cluster *c)
-{
-	return members_uuid(c->members);
+	return !c->rank;
 }
 
 const json_t *cluster_about(const struct cluster *c, uint32_t rank)
 {
-	return members_about(c->members, rank);
+	return rank < c->host_count ? c->hosts[rank].about : NULL;
 }
 
 bool cluster_is_lost(const struct cluster *c, uint32_t rank)
 {
-	return members_is_lost(c->members, rank);
+	return rank >= c->host_count || c->hosts[rank].lost;
+}
+
+bool cluster_is_absent(const struct cluster *c, uint32_t rank)
+{
+	return cluster_is_lost(c, rank) || c->hosts[rank].left;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "loadgen/cluster/cluster_gates.h"
+/* Where hosts wait for each other: arrivals at barriers, with notes for the leader, and the leader's word to go on. What comes from
+ * etcd may be hostile. */
+#include "loadgen/cluster/cluster_core.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,10 +23,10 @@ static bool waits_for(void *arg, uint32_t rank)
 {
 	const struct cluster *c = arg;
 
-	return !members_is_absent(c->members, rank) || (members_is_lost(c->members, rank) && !c->cfg.go_on_after_loss);
+	return !cluster_is_absent(c, rank) || (cluster_is_lost(c, rank) && !c->cfg.go_on_after_loss);
 }
 
-void cluster_look_at_barriers(struct cluster *c)
+static void look_at_barriers(struct cluster *c)
 {
 	const char *name;
 
@@ -37,19 +39,54 @@ void cluster_look_at_barriers(struct cluster *c)
 /* One line for each host: one that repeats itself does not fill the log. */
 static void complain(struct cluster *c, uint32_t rank, const char *what)
 {
-	bool known = rank < cluster_hosts(c);
+	bool known = rank < c->host_count;
 	bool *done = &c->complained[known ? rank : CLUSTER_HOSTS_MAX];
 
 	if (*done)
 		return;
 	*done = true;
 	if (known)
-		log_warn("host %s (rank %u): %s; more of it that cannot be used is left out silently", members_name(c->members, rank), rank, what);
+		log_warn("host %s (rank %u): %s; more of it that cannot be used is left out silently", c->hosts[rank].name, rank, what);
 	else
 		log_warn("a key of the run names a host that it does not have, or no barrier; more of them are left out silently");
 }
 
-/* Leader: goes on without a host, and takes its key, so that nothing that it writes takes place. */
+/* ---- Losses */
+
+void cluster_lose(struct cluster *c, uint32_t rank, enum loss how, const char *why)
+{
+	struct member *h = &c->hosts[rank];
+	bool over = how == LOSS_LEFT && !why;
+	char text[CLUSTER_TEXT_MAX];
+	struct told *t;
+	int n;
+
+	if (c->out || h->lost || h->left)
+		return;
+	h->lost = !over;
+	h->left = over;
+	if (over)
+		n = snprintf(text, sizeof(text), "host %s (rank %u) has ended its part of the run", h->name, rank);
+	else if (how == LOSS_PUT_OUT)
+		n = snprintf(text, sizeof(text), "host %s (rank %u) is put out of the run: %s", h->name, rank, why);
+	else if (how == LOSS_LEFT)
+		n = snprintf(text, sizeof(text), "host %s (rank %u) left: %s", h->name, rank, why);
+	else
+		n = snprintf(text, sizeof(text), "host %s (rank %u) is lost: nothing was heard of it for the time of its lease", h->name, rank);
+	if (rank == c->rank) {
+		cluster_be_out(c, -ECONNRESET, "this host's key is gone: it was not heard of for the time of its lease");
+	} else if (!rank) {
+		if (n < (int)sizeof(text))
+			snprintf(text + n, sizeof(text) - (size_t)n, "; it led the run, which ends with it");
+		cluster_be_out(c, -ECONNRESET, text);
+	} else {
+		t = over ? NULL : cluster_tell(c, TELL_LOST, text);
+		if (t)
+			t->rank = rank;
+		look_at_barriers(c);
+	}
+}
+
 static void put_out(struct cluster *c, uint32_t rank, const char *why)
 {
 	char key[96];
@@ -58,22 +95,23 @@ static void put_out(struct cluster *c, uint32_t rank, const char *why)
 		cluster_be_out(c, -EOVERFLOW, why);
 		return;
 	}
-	if (members_is_absent(c->members, rank))
+	if (cluster_is_absent(c, rank))
 		return;
-	snprintf(key, sizeof(key), "members/host/%s", members_id(c->members, rank));
-	cluster_write_json(c, key, members_entry_put_out(why), ENTRY_TEXT_MAX, cluster_on_written);
-	cluster_write_key(c, &(struct bus_write){ .kind = BUS_DELETE, .key = key }, cluster_on_written);
-	members_put_out(c->members, rank, why);
+	snprintf(key, sizeof(key), "members/host/%s", c->hosts[rank].id);
+	cluster_write_json(c, key, json_pack("{s:s, s:b}", "left", why, "put_out", 1), ENTRY_TEXT_MAX, cluster_on_written);
+	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
+	c->hosts[rank].put_out = true;
+	cluster_lose(c, rank, LOSS_PUT_OUT, why);
 }
 
-void cluster_put_out_late(struct cluster *c, const char *barrier, const char *why)
+void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why)
 {
-	for (uint32_t rank = 1; c->barriers && rank < cluster_hosts(c) && !c->out; rank++)
+	for (uint32_t rank = 1; c->barriers && rank < c->host_count && !c->out; rank++)
 		if (!barriers_is_at(c->barriers, barrier, rank))
 			put_out(c, rank, why);
 }
 
-static void judge(struct cluster *c, uint32_t rank, int rc)
+static void judge_arrival(struct cluster *c, uint32_t rank, int rc)
 {
 	char why[160];
 
@@ -104,21 +142,21 @@ static bool split_key(struct cluster *c, const char *rest, char name[BARRIER_NAM
 {
 	const char *dot = strchr(rest, '.'), *at = dot ? dot + 1 : "";
 	size_t n = dot ? (size_t)(dot - rest) : 0;
-	bool good = n && n <= BARRIER_NAME_MAX && cluster_read_number(&at, cluster_hosts(c) - 1, rank) && *rank;
+	bool good = n && n <= BARRIER_NAME_MAX && cluster_read_number(&at, c->host_count - 1, rank) && *rank;
 
 	if (good && part)
 		good = *at++ == '.' && cluster_read_number(&at, BARRIER_PARTS_MAX - 1, part);
 	if (good && !*at) {
 		memcpy(name, rest, n);
 		name[n] = 0;
-		return !members_is_put_out(c->members, *rank);
+		return !c->hosts[*rank].put_out;
 	}
 	complain(c, UINT32_MAX, NULL);
 	return false;
 }
 
 /* "+N": the note has N parts; no JSON and nothing compressed begins so. More than any note has if N is none. */
-static uint32_t parts_of(const struct bus_entry *e)
+static uint32_t parts_of(const struct etcd_entry *e)
 {
 	const char *text = e->value;
 	uint32_t parts;
@@ -128,7 +166,7 @@ static uint32_t parts_of(const struct bus_entry *e)
 	return cluster_read_number(&text, BARRIER_PARTS_MAX, &parts) && !*text && parts ? parts : UINT32_MAX;
 }
 
-void cluster_on_arrival(struct cluster *c, const char *rest, const struct bus_entry *e)
+void cluster_on_arrival(struct cluster *c, const char *rest, const struct etcd_entry *e)
 {
 	char name[BARRIER_NAME_MAX + 1];
 	bool has_note = !(e->bytes && *(const char *)e->value == '-');
@@ -136,19 +174,19 @@ void cluster_on_arrival(struct cluster *c, const char *rest, const struct bus_en
 
 	if (!split_key(c, rest, name, &rank, NULL))
 		return;
-	judge(c, rank, barriers_arrive(c->barriers, name, rank, parts_of(e), e->value, has_note ? e->bytes : 0));
-	cluster_look_at_barriers(c);
+	judge_arrival(c, rank, barriers_arrive(c->barriers, name, rank, parts_of(e), e->value, has_note ? e->bytes : 0));
+	look_at_barriers(c);
 }
 
-void cluster_on_part(struct cluster *c, const char *rest, const struct bus_entry *e)
+void cluster_on_part(struct cluster *c, const char *rest, const struct etcd_entry *e)
 {
 	char name[BARRIER_NAME_MAX + 1];
 	uint32_t rank, part;
 
 	if (!split_key(c, rest, name, &rank, &part))
 		return;
-	judge(c, rank, barriers_part(c->barriers, name, rank, part, e->value, e->bytes));
-	cluster_look_at_barriers(c);
+	judge_arrival(c, rank, barriers_part(c->barriers, name, rank, part, e->value, e->bytes));
+	look_at_barriers(c);
 }
 
 /* ---- Arriving */
@@ -156,14 +194,14 @@ void cluster_on_part(struct cluster *c, const char *rest, const struct bus_entry
 /* Writes a note that is too long for one value in parts, in front of the arrival. Returns their number. */
 static uint32_t write_parts(struct cluster *c, const char *barrier, const char *value, size_t bytes)
 {
-	char key[BUS_KEY_MAX + 1];
+	char key[ETCD_KEY_MAX + 1];
 	uint32_t parts = 0;
 
 	for (size_t at = 0; at < bytes; at += PART_BYTES, parts++) {
-		struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key, .value = value + at };
+		struct etcd_write w = { .key = key, .value = value + at };
 
 		w.bytes = bytes - at < PART_BYTES ? bytes - at : PART_BYTES;
-		cluster_run_key(c, key, "up/part/%s.%u.%u", barrier, cluster_rank(c), parts);
+		cluster_run_key(c, key, "up/part/%s.%u.%u", barrier, c->rank, parts);
 		cluster_write_key(c, &w, cluster_on_written);
 	}
 	return parts;
@@ -171,8 +209,8 @@ static uint32_t write_parts(struct cluster *c, const char *barrier, const char *
 
 static void arrive_member(struct cluster *c, const char *barrier, const void *value, size_t bytes)
 {
-	char key[BUS_KEY_MAX + 1], text[16];
-	struct bus_write w = { .kind = BUS_PUT_LEASED, .key = key, .value = value, .bytes = bytes };
+	char key[ETCD_KEY_MAX + 1], text[16];
+	struct etcd_write w = { .key = key, .value = value, .bytes = bytes };
 
 	if (bytes > PART_BYTES) {
 		snprintf(text, sizeof(text), "+%u", write_parts(c, barrier, value, bytes));
@@ -182,7 +220,7 @@ static void arrive_member(struct cluster *c, const char *barrier, const void *va
 		w.value = "-";
 		w.bytes = 1;
 	}
-	cluster_run_key(c, key, "up/at/%s.%u", barrier, cluster_rank(c));
+	cluster_run_key(c, key, "up/at/%s.%u", barrier, c->rank);
 	cluster_write_key(c, &w, cluster_on_written);
 }
 
@@ -198,8 +236,8 @@ void cluster_arrive(struct cluster *c, const char *barrier, json_t *note)
 	} else if (!cluster_is_leader(c)) {
 		arrive_member(c, barrier, value, bytes);
 	} else {
-		judge(c, 0, barriers_arrive(c->barriers, barrier, 0, 0, value, bytes));
-		cluster_look_at_barriers(c);
+		judge_arrival(c, 0, barriers_arrive(c->barriers, barrier, 0, 0, value, bytes));
+		look_at_barriers(c);
 	}
 	json_decref(note);
 	free(value);
@@ -212,7 +250,7 @@ const json_t *cluster_note(const struct cluster *c, const char *barrier, uint32_
 
 void cluster_forget(struct cluster *c, const char *barrier)
 {
-	char key[BUS_KEY_MAX + 1], rest[BARRIER_NAME_MAX + 16], name[BARRIER_NAME_MAX + 1];
+	char key[ETCD_KEY_MAX + 1], rest[BARRIER_NAME_MAX + 16], name[BARRIER_NAME_MAX + 1];
 
 	if (!c->barriers || !barrier_name_is_good(barrier))
 		return;
@@ -221,11 +259,11 @@ void cluster_forget(struct cluster *c, const char *barrier)
 	for (int i = 0; i < 2; i++) {
 		snprintf(rest, sizeof(rest), i ? "up/part/%s." : "up/at/%s.", name);
 		cluster_run_key(c, key, "%s", rest);
-		cluster_write_key(c, &(struct bus_write){ .kind = BUS_DELETE_BELOW, .key = key }, cluster_on_written);
+		cluster_write_key(c, &(struct etcd_write){ .key = key, .below = true }, cluster_on_written);
 	}
 	/* Who watches gets the go all the same: changes come in their order. */
 	cluster_run_key(c, key, "down/go/%s", name);
-	cluster_write_key(c, &(struct bus_write){ .kind = BUS_DELETE, .key = key }, cluster_on_written);
+	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
 }
 
 /* ---- Going on */
@@ -233,7 +271,7 @@ void cluster_forget(struct cluster *c, const char *barrier)
 void cluster_go(struct cluster *c, const char *barrier, json_t *what, uint64_t in_ns)
 {
 	uint64_t at_ns = in_ns ? clock_now_ns() + in_ns : 0;
-	char key[BUS_KEY_MAX + 1];
+	char key[ETCD_KEY_MAX + 1];
 	struct told *t;
 
 	if (c->out || !barrier_name_is_good(barrier)) {
@@ -266,10 +304,9 @@ static uint64_t when(const struct cluster *c, json_int_t at_ns, json_int_t in_ns
 	return (uint64_t)at < latest + c->error_ns ? (uint64_t)at : latest;
 }
 
-void cluster_on_go(struct cluster *c, const char *barrier, const struct bus_entry *e)
+void cluster_on_go(struct cluster *c, const char *barrier, const struct etcd_entry *e)
 {
-	size_t memory;
-	json_t *go = value_unpack_within(e->value, e->bytes, CLUSTER_NOTE_MAX, GO_MEMORY_MAX, &memory);
+	json_t *go = value_unpack(e->value, e->bytes, CLUSTER_NOTE_MAX, GO_MEMORY_MAX, NULL);
 	struct told *t = json_is_object(go) && barrier_name_is_good(barrier) ? cluster_tell(c, TELL_GO, barrier) : NULL;
 	json_t *what = json_object_get(go, "what");
 

@@ -1,297 +1,379 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "loadgen/cluster/members.h"
+/* Who takes part in a run: hosts that want to join, the leader among them, refusals, the sealed membership with its ranks and its
+ * epoch, and losses.
+ *
+ * Every host holds the same rules against the same changes, in the same order (one watch of "members/"):
+ * - A host is a key of its own, on its lease. Candidates stand in the order in which their keys were created.
+ * - The leader is the first candidate with `leads`; without one, the first that does not only join and that knows how many
+ *   hosts the run has. A candidate tells the leader that it is here, so that what a crashed run left is never sealed in.
+ * - The leader refuses candidates with a reason, and seals the first ones as soon as there are enough, in one transaction that
+ *   takes place only if all of them still exist and nothing is sealed.
+ * - The leader has rank 0; the others follow in the order in which their keys were created. The revision of the
+ *   sealing transaction is the epoch.
+ * - A sealed host whose key goes is lost for good. The leader puts a host that does not keep to the rules out by taking its key. A
+ *   host whose own key goes, or that sees another seal, is out.
+ *
+ * Everything that comes from etcd may be hostile. */
+#include "loadgen/cluster/cluster_core.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
+#include "common/base/clock.h"
+#include "common/base/json_at.h"
+#include "common/base/log.h"
 #include "common/base/utf8.h"
-#include "loadgen/cluster/candidates.h"
-#include "loadgen/cluster/seal.h"
+#include "loadgen/cluster/value.h"
 
 #define LEASE_S_MAX	86400
+#define REFUSED_NAMED	8	/* refused hosts that have a line of the log */
+#define SEAL_GUARDS_MAX	(ETCD_GUARDS_MAX - 2)
 
-struct pending {
-	struct members_action action;
-	STAILQ_ENTRY(pending) next;
-};
+static void reconsider(struct cluster *c);
 
-enum phase {
-	PHASE_LISTING,		/* what is there has not all come */
-	PHASE_JOINING,		/* this host's key is not there yet */
-	PHASE_WAITING,		/* for the seal, or for enough to seal */
-	PHASE_SEALING,		/* the seal's transaction is under way */
-	PHASE_IN,
-	PHASE_OUT,
-};
+/* ---- Writing before the seal */
 
-struct members {
-	struct members_config cfg;
-	char id[MEMBERS_ID_LEN + 1], uuid[RUN_UUID_BYTES], leader[MEMBERS_ID_LEN + 1];
-	enum phase phase;
-	int64_t created;
-	struct candidates candidates;
-	json_t *seal;			/* being written */
-	struct sealed_host *hosts;	/* by rank */
-	uint32_t host_count, rank;
-	int64_t epoch;
-	STAILQ_HEAD(, pending) actions;
-};
-
-/* ---- Actions */
-
-static struct members_action *act(struct members *m, enum members_do what)
+static void on_unsealed_written(void *arg, enum etcd_status status, const char *why)
 {
-	struct pending *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;	/* jansson's memory is short too: the caller's watch over it tells */
-	p->action.what = what;
-	STAILQ_INSERT_TAIL(&m->actions, p, next);
-	return &p->action;
+	if (status == ETCD_FAILED)
+		cluster_be_out(arg, -EIO, why);
 }
 
-bool members_next(struct members *m, struct members_action *action)
+/* Takes `document` over. */
+static void write_unsealed(struct cluster *c, const char *key, json_t *document, bool own_key)
 {
-	struct pending *p = STAILQ_FIRST(&m->actions);
+	const struct etcd_guard guards[] = { { .key = "members/sealed" }, { .key = c->key, .created = c->created } };
+	struct etcd_write w = { .key = key };
+	void *value = value_pack(document, ENTRY_TEXT_MAX, &w.bytes);
 
-	if (!p)
-		return false;
-	STAILQ_REMOVE_HEAD(&m->actions, next);
-	*action = p->action;
-	free(p);
-	return true;
+	w.value = value;
+	if (!value || etcd_transact(c->etcd, guards, own_key ? 1 : 2, &w, on_unsealed_written, c))
+		cluster_be_out(c, -ENOMEM, "what this host says of itself is too long, or memory ran out");
+	free(value);
+	json_decref(document);
 }
 
-void members_on_out(struct members *m, int error, const char *why)
+static void on_seal_written(void *arg, enum etcd_status status, const char *why)
 {
-	struct members_action *a;
+	struct cluster *c = arg;
 
-	if (m->phase == PHASE_OUT)
+	on_unsealed_written(c, status, why);
+	if (status == ETCD_DONE || c->phase != PHASE_SEALING)
 		return;
-	m->phase = PHASE_OUT;
-	a = act(m, MEMBERS_OUT);
-	if (!a)
-		return;
-	a->error = error;
-	snprintf(a->why, sizeof(a->why), "%s", why);
+	/* The change that kept it from being written may have come already: nothing else would begin the next attempt. */
+	c->phase = PHASE_WAITING;
+	reconsider(c);
 }
 
-/* ---- The leader's part */
-
-static void refuse(struct members *m, struct candidate *c, const char *why)
+/* Takes the hosts over. etcd takes a limited number of guards. A host beyond them whose key goes meanwhile is lost at once when the
+ * seal is read. */
+static void write_seal(struct cluster *c, json_t *hosts)
 {
-	struct members_action *a = act(m, MEMBERS_REFUSE);
+	struct etcd_guard guards[ETCD_GUARDS_MAX] = { { .key = "members/sealed" } };
+	char keys[SEAL_GUARDS_MAX][sizeof(c->key)];
+	json_t *one, *seal = json_pack("{s:s, s:O, s:O}", "uuid", c->uuid, "lease_s", json_object_get(c->entry, "lease_s"), "hosts",
+				       hosts);
+	struct etcd_write w = { .key = "members/sealed" };
+	void *value = value_pack(seal, ENTRY_TEXT_MAX, &w.bytes);
+	size_t i, n = 1;
 
-	c->refused = true;
-	if (!a)
+	json_array_foreach(hosts, i, one) {
+		if (i == SEAL_GUARDS_MAX)
+			break;
+		snprintf(keys[i], sizeof(keys[i]), "members/host/%s", json_string_value(json_object_get(one, "id")));
+		guards[n++] = (struct etcd_guard){ .key = keys[i], .created = json_integer_value(json_object_get(one, "created")) };
+	}
+	w.value = value;
+	c->phase = PHASE_SEALING;
+	if (!value || etcd_transact(c->etcd, guards, n, &w, on_seal_written, c))
+		cluster_be_out(c, -ENOMEM, "the list of hosts is too long, or memory ran out");
+	free(value);
+	json_decref(seal);
+	json_decref(hosts);
+}
+
+/* ---- The leader's part before the seal */
+
+/* Anybody who can write to etcd can add candidates without end, so only the first few refusals are logged. */
+static void refuse(struct cluster *c, struct candidate *x, const char *why)
+{
+	char key[96], name[HOST_NAME_BYTES], shown[CLUSTER_TEXT_MAX];
+
+	x->refused = true;
+	entry_show_name(x->entry, name);
+	if (c->refused < REFUSED_NAMED)
+		log_warn("host %s (%s) is refused: %s", name, x->id, why);
+	else if (c->refused == REFUSED_NAMED)
+		log_warn("more hosts are refused; their number is logged when the wait for hosts is over");
+	c->refused++;
+	snprintf(key, sizeof(key), "members/refused/%s", x->id);
+	write_unsealed(c, key, json_string(utf8_show(why, shown, sizeof(shown))), false);
+}
+
+void members_log_refused(const struct cluster *c)
+{
+	if (c->refused > REFUSED_NAMED)
+		log_warn("%u hosts were refused; the first %d are named above", c->refused, REFUSED_NAMED);
+}
+
+static void on_here_entry(void *arg, const struct etcd_entry *e)
+{
+	struct cluster *c = arg;
+	const char *id = strrchr(e->key, '/') + 1;	/* the prefix ends with one */
+	char text[CLUSTER_TEXT_MAX];
+
+	if (c->epoch || c->out || !host_id_is_good(id))
 		return;
-	memcpy(a->id, c->id, sizeof(a->id));
-	entry_show_name(c->entry, a->name);
-	snprintf(a->why, sizeof(a->why), "%s", why);
+	if (candidates_here(&c->candidates, id))
+		reconsider(c);
+	if (c->out || clock_now_ns() - c->waits_told_ns < NS_PER_S)
+		return;
+	c->waits_told_ns = clock_now_ns();
+	log_info("%s", members_waiting(c, text));
+}
+
+static void add_to_seal(json_t *hosts, const struct candidate *x)
+{
+	char name[HOST_NAME_BYTES];
+
+	entry_show_name(x->entry, name);
+	json_array_append_new(hosts, json_pack("{s:s, s:I, s:s}", "id", x->id, "created", (json_int_t)x->created, "name", name));
 }
 
 /* Seals the leader and the first hosts that are here, if they are enough. */
-static void seal_if_enough(struct members *m, struct candidate *me)
+static void seal_if_enough(struct cluster *c, const struct candidate *me)
 {
 	uint32_t wanted = entry_hosts(me->entry);
 	json_t *hosts = json_array();
 
-	seal_add(hosts, me);
-	for (uint32_t i = 0; i < m->candidates.count && json_array_size(hosts) < wanted; i++) {
-		const struct candidate *c = m->candidates.of[i];
+	add_to_seal(hosts, me);
+	for (uint32_t i = 0; i < c->candidates.count && json_array_size(hosts) < wanted; i++) {
+		const struct candidate *x = c->candidates.of[i];
 
-		if (c != me && c->here && !c->refused)
-			seal_add(hosts, c);
+		if (x != me && x->here && !x->refused)
+			add_to_seal(hosts, x);
 	}
-	if (json_array_size(hosts) < wanted) {
+	if (json_array_size(hosts) == wanted)
+		write_seal(c, hosts);
+	else
 		json_decref(hosts);
-		return;
-	}
-	json_decref(m->seal);
-	m->seal = json_pack("{s:s, s:O, s:o}", "uuid", m->uuid, "lease_s", json_object_get(me->entry, "lease_s"), "hosts", hosts);
-	m->phase = PHASE_SEALING;
-	act(m, MEMBERS_SEAL);
 }
 
-static void lead(struct members *m, struct candidate *me)
+static void lead(struct cluster *c, const struct candidate *me)
 {
-	char why[MEMBERS_TEXT_MAX];
+	static const struct etcd_watch_events here_events = { .on_entry = on_here_entry };
+	char why[CLUSTER_TEXT_MAX], prefix[64];
 
-	if (strcmp(m->leader, m->id)) {
-		memcpy(m->leader, m->id, sizeof(m->leader));
-		act(m, MEMBERS_LEADS);
+	if (strcmp(c->leader, c->id) != 0) {
+		memcpy(c->leader, c->id, sizeof(c->leader));
+		snprintf(prefix, sizeof(prefix), "here/%s/", c->id);
+		cluster_watch(c, prefix, &here_events);
 	}
-	for (uint32_t i = 0; i < m->candidates.count; i++) {
-		struct candidate *c = m->candidates.of[i];
-
+	for (uint32_t i = 0; i < c->candidates.count && !c->out; i++) {
+		struct candidate *x = c->candidates.of[i];
 		/* One that is not here may be of a crashed run: nobody reads its refusal. An entry that is none says nothing. */
-		if (c != me && !c->refused && (c->here || !c->entry || entry_is_true(c->entry, "leads")) && !candidate_may_join(me, c, m->cfg.check, m->cfg.check_arg, why))
-			refuse(m, c, why);
+		bool judged = x->here || !x->entry || entry_is_true(x->entry, "leads");
+
+		if (x != me && !x->refused && judged && !candidate_may_join(me, x, c->check, c->check_arg, why, sizeof(why)))
+			refuse(c, x, why);
 	}
-	seal_if_enough(m, me);
+	if (!c->out)
+		seal_if_enough(c, me);
 }
 
 /* Looks again at who leads and whether enough are here, after any change before the seal. */
-static void reconsider(struct members *m)
+static void reconsider(struct cluster *c)
 {
-	struct candidate *leader, *me = candidates_find(&m->candidates, m->id);
+	const struct candidate *leader, *me = candidates_find(&c->candidates, c->id);
+	char key[128];
 
-	if (m->phase != PHASE_WAITING || !me)
+	if (c->out || c->phase != PHASE_WAITING || !me)
 		return;
-	leader = candidates_find_leader(&m->candidates);
-	if (!leader)
-		return;
+	leader = candidates_find_leader(&c->candidates);
 	if (leader == me) {
-		lead(m, me);
-		return;
-	}
-	if (strcmp(m->leader, leader->id)) {
-		struct members_action *a = act(m, MEMBERS_HERE);
-
-		memcpy(m->leader, leader->id, sizeof(m->leader));
-		if (a)
-			memcpy(a->id, leader->id, sizeof(a->id));
+		lead(c, me);
+	} else if (leader && strcmp(c->leader, leader->id) != 0) {
+		memcpy(c->leader, leader->id, sizeof(c->leader));
+		snprintf(key, sizeof(key), "here/%s/%s", leader->id, c->id);
+		write_unsealed(c, key, json_true(), false);
 	}
 }
 
-void members_on_here(struct members *m, const char *id)
+const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX])
 {
-	if (host_id_is_good(id) && candidates_here(&m->candidates, id))
-		reconsider(m);
+	const struct candidate *leader = candidates_find_leader(&c->candidates);
+	uint32_t here = 1;
+	char name[HOST_NAME_BYTES];
+
+	if (!leader) {
+		snprintf(text, CLUSTER_TEXT_MAX, "no host that may lead the run has come (%u that only join have)", c->candidates.count);
+		return text;
+	}
+	entry_show_name(leader->entry, name);
+	for (uint32_t i = 0; i < c->candidates.count; i++)
+		here += c->candidates.of[i]->here;
+	if (!strcmp(leader->id, c->id))
+		snprintf(text, CLUSTER_TEXT_MAX, "%u of %u hosts are here", here, entry_hosts(leader->entry));
+	else
+		snprintf(text, CLUSTER_TEXT_MAX, "host %s, which leads the run of %u hosts, has not begun it; %u hosts have come", name,
+			 entry_hosts(leader->entry), c->candidates.count);
+	return text;
 }
 
-void members_written(struct members *m, enum members_do what, bool done)
+/* ---- What comes during the run */
+
+/* What is left of a key behind "UUID/up/" or "UUID/down/". */
+static const char *behind(const char *key, const char *what)
 {
-	if (what != MEMBERS_SEAL || done || m->phase != PHASE_SEALING)
+	return key + HOST_ID_LEN + strlen(what);
+}
+
+/* The rank of a member, which is all that is left of the key. */
+static bool rank_at(const struct cluster *c, const char *text, uint32_t *rank)
+{
+	return cluster_read_number(&text, c->host_count - 1, rank) && !*text && *rank;
+}
+
+static void on_up(void *arg, const struct etcd_entry *e)
+{
+	struct cluster *c = arg;
+	const char *rest = behind(e->key, "/up/");
+	uint32_t rank;
+
+	if (!strncmp(rest, "at/", 3))
+		cluster_on_arrival(c, rest + 3, e);
+	else if (!strncmp(rest, "part/", 5))
+		cluster_on_part(c, rest + 5, e);
+	else if (!strncmp(rest, "say/", 4) && rank_at(c, rest + 4, &rank))
+		cluster_on_said(c, rank, e);
+	else if (!strncmp(rest, "clock/", 6) && rank_at(c, rest + 6, &rank))
+		cluster_on_question(c, rank, e);
+}
+
+static void on_down(void *arg, const struct etcd_entry *e)
+{
+	struct cluster *c = arg;
+	const char *rest = behind(e->key, "/down/");
+
+	if (!strncmp(rest, "go/", 3))
+		cluster_on_go(c, rest + 3, e);
+	else if (!strcmp(rest, "say"))
+		cluster_on_said(c, 0, e);
+}
+
+static void watch_run(struct cluster *c)
+{
+	static const struct etcd_watch_events up_events = { .on_entry = on_up }, down_events = { .on_entry = on_down };
+	bool leads = cluster_is_leader(c);
+	char prefix[ETCD_KEY_MAX + 1];
+
+	if (leads && barriers_new(c->host_count, BARRIERS_BYTES, &c->barriers)) {
+		cluster_be_out(c, -ENOMEM, "memory is short");
 		return;
-	/* The change that kept it from being written may have come already: nothing else would begin the next attempt. */
-	m->phase = PHASE_WAITING;
-	reconsider(m);
+	}
+	if (leads)
+		c->error_ns = 0;	/* its clock is the run's */
+	cluster_run_key(c, prefix, "%s/", leads ? "up" : "down");
+	cluster_watch(c, prefix, leads ? &up_events : &down_events);
+	if (c->joining)
+		ev_break(c->loop, EVBREAK_ONE);
 }
 
-/* ---- The seal */
+/* ---- The seal: {uuid, lease_s, hosts[{id, created, name}]}, the hosts by rank */
 
-static void say_too_late(struct members *m, const json_t *seal, int64_t written)
+static bool read_sealed_host(const json_t *one, const struct member *before, size_t count, struct member *h)
+{
+	const char *id = json_text_at(one, "id"), *name = json_text_at(one, "name");
+
+	if (!id || !host_id_is_good(id) || !json_is_integer(json_object_get(one, "created")))
+		return false;
+	for (size_t k = 0; k < count; k++)
+		if (!strcmp(before[k].id, id))
+			return false;
+	memcpy(h->id, id, sizeof(h->id));
+	h->created = json_integer_value(json_object_get(one, "created"));
+	utf8_show(name ? name : "?", h->name, sizeof(h->name));
+	return true;
+}
+
+/* Sets the run's hosts and its UUID. False: it is no seal, or memory is short; nothing is changed. */
+static bool read_seal(struct cluster *c, const json_t *seal)
+{
+	const json_t *list = json_object_get(seal, "hosts"), *one;
+	const char *uuid = json_text_at(seal, "uuid");
+	size_t i, n = json_array_size(list);
+	struct member *hosts = n >= 1 && n <= CLUSTER_HOSTS_MAX ? calloc(n, sizeof(*hosts)) : NULL;
+	bool good = hosts && uuid && host_id_is_good(uuid);
+
+	json_array_foreach(list, i, one)
+		good = good && read_sealed_host(one, hosts, i, &hosts[i]);
+	if (!good) {
+		free(hosts);
+		return false;
+	}
+	c->hosts = hosts;
+	c->host_count = (uint32_t)n;
+	memcpy(c->uuid, uuid, sizeof(c->uuid));
+	return true;
+}
+
+static void say_too_late(struct cluster *c, const json_t *seal, int64_t written)
 {
 	json_int_t lease_s = json_integer_value(json_object_get(seal, "lease_s"));
-	char why[MEMBERS_TEXT_MAX], names[256] = "";
+	char why[CLUSTER_TEXT_MAX], names[256] = "";
 	size_t used = 0;
 
-	for (uint32_t i = 0; i < m->host_count && used + HOST_NAME_BYTES + 8 < sizeof(names); i++)
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", m->hosts[i].name);
+	for (uint32_t i = 0; i < c->host_count && used + HOST_NAME_BYTES + 8 < sizeof(names); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", c->hosts[i].name);
 	snprintf(why, sizeof(why), "the run has begun without this host: its %u hosts are %s%s (epoch %lld). No host joins or comes back later; "
-		 "if that run crashed, its keys are gone %lld s after", m->host_count, names,
+		 "if that run crashed, its keys are gone %lld s after", c->host_count, names,
 		 used + HOST_NAME_BYTES + 8 < sizeof(names) ? "" : ", ...", (long long)written,
 		 (long long)(lease_s > 0 && lease_s <= LEASE_S_MAX ? lease_s : 0));
-	members_on_out(m, -EACCES, why);
+	cluster_be_out(c, -EACCES, why);
 }
-
-/* How a host goes: its key is gone (`why` NULL), it left (`why` NULL: the run is over), or the leader put it out. */
-enum loss { LOSS_SILENT, LOSS_LEFT, LOSS_PUT_OUT };
-
-static void lose(struct members *m, uint32_t rank, enum loss how, const char *why);
 
 /* Takes over what candidates said of themselves. One that is gone already is lost. */
-static void settle_hosts(struct members *m)
+static void settle_hosts(struct cluster *c)
 {
-	for (uint32_t rank = 0; rank < m->host_count; rank++) {
-		struct sealed_host *h = &m->hosts[rank];
-		const struct candidate *c = candidates_find(&m->candidates, h->id);
+	for (uint32_t rank = 0; rank < c->host_count; rank++) {
+		struct member *h = &c->hosts[rank];
+		const struct candidate *x = candidates_find(&c->candidates, h->id);
 
-		if (c && c->created == h->created) {
-			h->about = json_incref(json_object_get(c->entry, "about"));
+		if (x && x->created == h->created)
+			h->about = json_incref(json_object_get(x->entry, "about"));
+		else
+			cluster_lose(c, rank, LOSS_SILENT, NULL);
+	}
+	candidates_clear(&c->candidates);
+}
+
+static void on_seal(struct cluster *c, const json_t *seal, int64_t written)
+{
+	if (c->phase == PHASE_IN) {
+		if (written != c->epoch)
+			cluster_be_out(c, -EACCES, "another run was sealed under this run's name");
+		return;
+	}
+	if (written <= 0 || !read_seal(c, seal)) {
+		cluster_be_out(c, -EIO, "what the store has as the list of the run's hosts is none");
+		return;
+	}
+	for (uint32_t i = 0; i < c->host_count && c->created; i++) {
+		if (strcmp(c->hosts[i].id, c->id) || c->hosts[i].created != c->created)
 			continue;
-		}
-		lose(m, rank, LOSS_SILENT, NULL);
+		c->rank = i;
+		c->epoch = written;
+		c->phase = PHASE_IN;
+		watch_run(c);
+		settle_hosts(c);
+		return;
 	}
-	candidates_clear(&m->candidates);
+	say_too_late(c, seal, written);
 }
 
-static void on_seal(struct members *m, const json_t *seal, int64_t written)
-{
-	if (m->phase == PHASE_IN) {
-		if (written != m->epoch)
-			members_on_out(m, -EACCES, "another run was sealed under this run's name");
-		return;
-	}
-	m->hosts = written > 0 ? seal_read(seal, m->uuid, &m->host_count) : NULL;
-	if (!m->hosts) {
-		members_on_out(m, -EIO, "what the store has as the list of the run's hosts is none");
-		return;
-	}
-	for (uint32_t i = 0; i < m->host_count; i++) {
-		if (strcmp(m->hosts[i].id, m->id) || m->hosts[i].created != m->created || !m->created)
-			continue;
-		m->rank = i;
-		m->epoch = written;
-		m->phase = PHASE_IN;
-		act(m, MEMBERS_SEALED);
-		settle_hosts(m);
-		return;
-	}
-	say_too_late(m, seal, written);
-}
-
-/* ---- Losses */
-
-static void lose(struct members *m, uint32_t rank, enum loss how, const char *why)
-{
-	struct sealed_host *h = &m->hosts[rank];
-	bool over = how == LOSS_LEFT && !why;
-	char text[MEMBERS_TEXT_MAX];
-	struct members_action *a;
-
-	if (h->lost || h->left)
-		return;
-	h->lost = !over;
-	h->left = over;
-	if (over)
-		snprintf(text, sizeof(text), "host %s (rank %u) has ended its part of the run", h->name, rank);
-	else if (how == LOSS_PUT_OUT)
-		snprintf(text, sizeof(text), "host %s (rank %u) is put out of the run: %s", h->name, rank, why);
-	else if (how == LOSS_LEFT)
-		snprintf(text, sizeof(text), "host %s (rank %u) left: %s", h->name, rank, why);
-	else
-		snprintf(text, sizeof(text), "host %s (rank %u) is lost: nothing was heard of it for the time of its lease", h->name, rank);
-	if (rank == m->rank) {
-		members_on_out(m, -ECONNRESET, "this host's key is gone: it was not heard of for the time of its lease");
-		return;
-	}
-	if (!rank) {
-		size_t n = strlen(text);
-
-		snprintf(text + n, sizeof(text) - n, "; it led the run, which ends with it");
-		members_on_out(m, -ECONNRESET, text);
-		return;
-	}
-	a = act(m, over ? MEMBERS_GONE : MEMBERS_LOST);
-	if (!a)
-		return;
-	a->rank = rank;
-	memcpy(a->why, text, sizeof(a->why));
-}
-
-static void lose_by_id(struct members *m, const char *id, enum loss how, const char *why)
-{
-	for (uint32_t rank = 0; rank < m->host_count; rank++)
-		if (!strcmp(m->hosts[rank].id, id)) {
-			lose(m, rank, how, why);
-			return;
-		}
-}
-
-void members_put_out(struct members *m, uint32_t rank, const char *why)
-{
-	if (m->phase != PHASE_IN || rank >= m->host_count || m->hosts[rank].put_out)
-		return;
-	m->hosts[rank].put_out = true;
-	lose(m, rank, LOSS_PUT_OUT, why);
-}
-
-/* ---- Changes */
+/* ---- Changes below "members/" */
 
 /* The id behind a prefix such as "host/"; NULL if that is not what the key is. */
 static const char *id_behind(const char *rest, const char *prefix)
@@ -301,219 +383,117 @@ static const char *id_behind(const char *rest, const char *prefix)
 	return !strncmp(rest, prefix, n) && host_id_is_good(rest + n) ? rest + n : NULL;
 }
 
-static void on_left(struct members *m, const char *id, const json_t *left, bool put_out)
+static void lose_by_id(struct cluster *c, const char *id, enum loss how, const char *why)
 {
-	char why[MEMBERS_TEXT_MAX / 2], text[MEMBERS_TEXT_MAX];
+	for (uint32_t rank = 0; rank < c->host_count; rank++)
+		if (!strcmp(c->hosts[rank].id, id)) {
+			cluster_lose(c, rank, how, why);
+			return;
+		}
+}
 
+/* The host is out for the reason that the leader wrote. */
+static void on_leaders_no(struct cluster *c, const char *what, const json_t *reason)
+{
+	char why[CLUSTER_TEXT_MAX - 64], text[CLUSTER_TEXT_MAX];
+
+	utf8_show(json_is_string(reason) ? json_string_value(reason) : "it does not say why", why, sizeof(why));
+	snprintf(text, sizeof(text), "the run's leader %s: %s", what, why);
+	cluster_be_out(c, -EACCES, text);
+}
+
+static void on_left(struct cluster *c, const char *id, const json_t *left, bool put_out)
+{
+	char why[CLUSTER_TEXT_MAX / 2] = "?";
+
+	if (strcmp(id, c->id) == 0) {
+		if (put_out)
+			on_leaders_no(c, "puts this host out", left);
+		return;
+	}
 	if (json_is_string(left))
 		utf8_show(json_string_value(left), why, sizeof(why));
-	if (strcmp(id, m->id) != 0) {
-		lose_by_id(m, id, put_out ? LOSS_PUT_OUT : LOSS_LEFT, json_is_string(left) ? why : put_out ? "?" : NULL);
-	} else if (put_out) {
-		snprintf(text, sizeof(text), "the run's leader puts this host out: %s", json_is_string(left) ? why : "?");
-		members_on_out(m, -EACCES, text);
-	}
+	lose_by_id(c, id, put_out ? LOSS_PUT_OUT : LOSS_LEFT, json_is_string(left) || put_out ? why : NULL);
 }
 
-static void on_host(struct members *m, const char *id, const json_t *entry, int64_t created)
+static void on_host(struct cluster *c, const char *id, const json_t *entry, int64_t created)
 {
 	const json_t *left = json_object_get(entry, "left");
-	struct candidate *c;
+	const struct candidate *x;
 
-	if (m->phase == PHASE_IN) {
+	if (c->phase == PHASE_IN) {
 		if (left)
-			on_left(m, id, left, entry_is_true(entry, "put_out"));
+			on_left(c, id, left, entry_is_true(entry, "put_out"));
 		return;
 	}
-	c = candidates_find(&m->candidates, id);
-	if (!left && c && c->created == created)
+	x = candidates_find(&c->candidates, id);
+	if (!left && x && x->created == created)
 		return;
-	candidates_remove(&m->candidates, id);
+	candidates_remove(&c->candidates, id);
 	if (left)
 		return;
-	candidates_add(&m->candidates, id, entry, created);
-	if (!strcmp(id, m->id)) {
-		m->created = created;
-		if (m->phase == PHASE_JOINING)
-			m->phase = PHASE_WAITING;
+	candidates_add(&c->candidates, id, entry, created);
+	if (!strcmp(id, c->id)) {
+		c->created = created;
+		if (c->phase == PHASE_JOINING)
+			c->phase = PHASE_WAITING;
 	}
 }
 
-void members_on_entry(struct members *m, const char *rest, const json_t *entry, int64_t created, int64_t written)
+static void on_entry(void *arg, const struct etcd_entry *e)
 {
-	const char *id = id_behind(rest, "host/");
+	struct cluster *c = arg;
+	const char *rest = e->key + strlen("members/"), *host = id_behind(rest, "host/"), *refused = id_behind(rest, "refused/");
+	json_t *entry = c->out ? NULL : value_unpack(e->value, e->bytes, ENTRY_TEXT_MAX, ENTRY_MEMORY_MAX, NULL);
 
-	if (m->phase == PHASE_OUT)
+	if (c->out)
 		return;
 	if (!strcmp(rest, "sealed")) {
-		on_seal(m, entry, written);
-	} else if (id) {
-		on_host(m, id, entry, created);
-		reconsider(m);
-	} else if ((id = id_behind(rest, "refused/")) && !strcmp(id, m->id) && m->phase != PHASE_IN) {
-		char why[MEMBERS_TEXT_MAX - 64], text[MEMBERS_TEXT_MAX];
-
-		utf8_show(json_is_string(entry) ? json_string_value(entry) : "it does not say why", why, sizeof(why));
-		snprintf(text, sizeof(text), "the run's leader refuses this host: %s", why);
-		members_on_out(m, -EACCES, text);
+		on_seal(c, entry, e->written);
+	} else if (host) {
+		on_host(c, host, entry, e->created);
+		reconsider(c);
+	} else if (refused && !strcmp(refused, c->id) && c->phase != PHASE_IN) {
+		on_leaders_no(c, "refuses this host", entry);
 	}
+	json_decref(entry);
 }
 
-void members_on_gone(struct members *m, const char *rest)
+static void on_gone(void *arg, const char *key)
 {
-	const char *id = id_behind(rest, "host/");
+	struct cluster *c = arg;
+	const char *rest = key + strlen("members/"), *id = id_behind(rest, "host/");
 
-	if (m->phase == PHASE_OUT)
+	if (c->out)
 		return;
-	if (m->phase == PHASE_IN) {
+	if (c->phase == PHASE_IN) {
 		if (id)
-			lose_by_id(m, id, LOSS_SILENT, NULL);
+			lose_by_id(c, id, LOSS_SILENT, NULL);
 		else if (!strcmp(rest, "sealed"))
-			lose(m, 0, LOSS_SILENT, NULL);
+			cluster_lose(c, 0, LOSS_SILENT, NULL);
 		return;
 	}
 	if (!id)
 		return;
-	candidates_remove(&m->candidates, id);
-	if (!strcmp(id, m->id) && m->created)
-		members_on_out(m, -ECONNRESET, "this host's key is gone: it was not heard of for the time of its lease");
-	reconsider(m);
+	candidates_remove(&c->candidates, id);
+	if (!strcmp(id, c->id) && c->created)
+		cluster_be_out(c, -ECONNRESET, "this host's key is gone: it was not heard of for the time of its lease");
+	reconsider(c);
 }
 
-void members_on_caught_up(struct members *m)
+static void on_caught_up(void *arg)
 {
-	if (m->phase != PHASE_LISTING)
+	struct cluster *c = arg;
+
+	if (c->out || c->phase != PHASE_LISTING)
 		return;
-	m->phase = PHASE_JOINING;
-	act(m, MEMBERS_JOIN);
+	c->phase = PHASE_JOINING;
+	write_unsealed(c, c->key, json_incref(c->entry), true);
 }
 
-/* ---- Life and state */
-
-int members_new(const struct members_config *cfg, struct members **out)
+void members_watch(struct cluster *c)
 {
-	struct members *m = calloc(1, sizeof(*m));
+	static const struct etcd_watch_events events = { .on_entry = on_entry, .on_gone = on_gone, .on_caught_up = on_caught_up };
 
-	if (!m)
-		return -ENOMEM;
-	if (candidates_init(&m->candidates)) {
-		free(m);
-		return -ENOMEM;
-	}
-	m->cfg = *cfg;
-	snprintf(m->id, sizeof(m->id), "%s", cfg->id);
-	snprintf(m->uuid, sizeof(m->uuid), "%s", cfg->uuid);
-	STAILQ_INIT(&m->actions);
-	*out = m;
-	return 0;
-}
-
-void members_free(struct members *m)
-{
-	struct members_action unused;
-
-	if (!m)
-		return;
-	while (members_next(m, &unused))
-		;
-	candidates_free(&m->candidates);
-	for (uint32_t i = 0; i < m->host_count; i++)
-		json_decref(m->hosts[i].about);
-	json_decref(m->seal);
-	free(m->hosts);
-	free(m);
-}
-
-const json_t *members_seal(const struct members *m)
-{
-	return m->seal;
-}
-
-const char *members_sealing(const struct members *m, uint32_t i, int64_t *created)
-{
-	const json_t *one = json_array_get(json_object_get(m->seal, "hosts"), i);
-
-	*created = json_integer_value(json_object_get(one, "created"));
-	return json_string_value(json_object_get(one, "id"));
-}
-
-bool members_is_sealed(const struct members *m)
-{
-	return m->epoch != 0;
-}
-
-uint32_t members_rank(const struct members *m)
-{
-	return m->rank;
-}
-
-uint32_t members_hosts(const struct members *m)
-{
-	return m->epoch ? m->host_count : 0;
-}
-
-int64_t members_epoch(const struct members *m)
-{
-	return m->epoch;
-}
-
-int64_t members_created(const struct members *m)
-{
-	return m->created;
-}
-
-const char *members_uuid(const struct members *m)
-{
-	return m->uuid;
-}
-
-const json_t *members_about(const struct members *m, uint32_t rank)
-{
-	return rank < members_hosts(m) ? m->hosts[rank].about : NULL;
-}
-
-const char *members_id(const struct members *m, uint32_t rank)
-{
-	return rank < members_hosts(m) ? m->hosts[rank].id : "";
-}
-
-const char *members_name(const struct members *m, uint32_t rank)
-{
-	return rank < members_hosts(m) ? m->hosts[rank].name : "?";
-}
-
-bool members_is_absent(const struct members *m, uint32_t rank)
-{
-	return rank >= members_hosts(m) || m->hosts[rank].lost || m->hosts[rank].left;
-}
-
-bool members_is_put_out(const struct members *m, uint32_t rank)
-{
-	return rank >= members_hosts(m) || m->hosts[rank].put_out;
-}
-
-bool members_is_lost(const struct members *m, uint32_t rank)
-{
-	return rank >= members_hosts(m) || m->hosts[rank].lost;
-}
-
-const char *members_waiting(const struct members *m, char text[MEMBERS_TEXT_MAX])
-{
-	const struct candidate *leader = candidates_find_leader(&m->candidates);
-	uint32_t here = 1;
-	char name[HOST_NAME_BYTES];
-
-	if (!leader) {
-		snprintf(text, MEMBERS_TEXT_MAX, "no host that may lead the run has come (%u that only join have)", m->candidates.count);
-		return text;
-	}
-	entry_show_name(leader->entry, name);
-	for (uint32_t i = 0; i < m->candidates.count; i++)
-		here += m->candidates.of[i]->here;
-	if (!strcmp(leader->id, m->id))
-		snprintf(text, MEMBERS_TEXT_MAX, "%u of %u hosts are here", here, entry_hosts(leader->entry));
-	else
-		snprintf(text, MEMBERS_TEXT_MAX, "host %s, which leads the run of %u hosts, has not begun it; %u hosts have come", name,
-			 entry_hosts(leader->entry), m->candidates.count);
-	return text;
+	cluster_watch(c, "members/", &events);
 }

@@ -12,8 +12,6 @@
 
 #define COMPRESSED	'z'	/* no JSON text begins with it */
 #define WORTH_BYTES	256	/* shorter texts are left as they are */
-#define INFLATE_AT_ONCE	(64 * 1024)
-#define MEMORY_MAX	(8 * 1024 * 1024)	/* of a document whose reader sets no limit of its own */
 
 /* Compresses `text` into *out; false if that is not shorter, or memory is short. */
 static bool deflate_text(const char *text, size_t size, unsigned char **out, size_t *bytes)
@@ -51,28 +49,6 @@ void *value_pack(const json_t *document, size_t text_max, size_t *bytes)
 	return text;
 }
 
-/* Inflates until the stream's end into *text, which grows as there is something to put into it. */
-static bool inflate_all(z_stream *z, size_t text_max, char **text, size_t *size)
-{
-	int rc;
-
-	do {
-		char *grown;
-
-		if (*size > text_max)
-			return false;
-		grown = realloc(*text, *size + INFLATE_AT_ONCE);
-		if (!grown)
-			return false;
-		*text = grown;
-		z->next_out = (Bytef *)grown + *size;
-		z->avail_out = INFLATE_AT_ONCE;
-		rc = inflate(z, Z_NO_FLUSH);
-		*size += INFLATE_AT_ONCE - z->avail_out;
-	} while (rc == Z_OK);
-	return rc == Z_STREAM_END && *size <= text_max;
-}
-
 static json_t *parse_within(const char *text, size_t size, size_t memory_max, size_t *memory)
 {
 	const struct json_limit weighed = { size, SIZE_MAX };
@@ -81,30 +57,23 @@ static json_t *parse_within(const char *text, size_t size, size_t memory_max, si
 	return *memory > memory_max ? NULL : json_read(text, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &weighed, NULL, 0);
 }
 
-json_t *value_unpack(const void *value, size_t bytes, size_t text_max)
+json_t *value_unpack(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)
 {
-	size_t memory;
-
-	return value_unpack_within(value, bytes, text_max, MEMORY_MAX, &memory);
-}
-
-json_t *value_unpack_within(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)
-{
-	z_stream z = { .next_in = (Bytef *)value + 1, .avail_in = bytes ? (uInt)(bytes - 1) : 0 };
+	uLongf size = text_max;
 	json_t *document = NULL;
-	char *text = NULL;
-	size_t size = 0;
+	size_t unused;
+	char *text;
 
+	memory = memory ? memory : &unused;
 	*memory = 0;
 	if (!bytes)
 		return NULL;
 	if (*(const char *)value != COMPRESSED)
 		return bytes > text_max ? NULL : parse_within(value, bytes, memory_max, memory);
-	if (inflateInit(&z) != Z_OK)
-		return NULL;
-	if (inflate_all(&z, text_max, &text, &size))
+	/* The system gives pages of it only as they are written. */
+	text = malloc(text_max);
+	if (text && uncompress((Bytef *)text, &size, (const Bytef *)value + 1, bytes - 1) == Z_OK)
 		document = parse_within(text, size, memory_max, memory);
-	inflateEnd(&z);
 	free(text);
 	return document;
 }

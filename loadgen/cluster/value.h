@@ -13,12 +13,9 @@
 void *value_pack(const json_t *document, size_t text_max, size_t *bytes) __attribute__((warn_unused_result));
 
 /* The document that such bytes are; the caller owns the reference. NULL: they are none, its text has more than `text_max` bytes, it
- * would take more than 8 MiB of memory (json_text_memory), or memory ran out. */
-json_t *value_unpack(const void *value, size_t bytes, size_t text_max) __attribute__((warn_unused_result));
-
-/* The same for a document that takes at most `memory_max` bytes of memory, as json_text_memory estimates it. *memory
+ * would take more than `memory_max` bytes of memory, as json_text_memory estimates it, or memory ran out. *memory (unless NULL)
  * is the estimate, also if it is over the limit; 0 if the bytes are no text. */
-json_t *value_unpack_within(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)
+json_t *value_unpack(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)
 	__attribute__((warn_unused_result));
 
 #endif

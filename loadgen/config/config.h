@@ -141,7 +141,7 @@ struct loadgen_config {
 	struct sut_keep *keep;		/* a server that outlives the run (loadgen/sut/sut.h); NULL: its own ends with it */
 	uint32_t vm_rails;		/* RDMA devices of a micro-VM; 0: one */
 
-	/* set once the hosts are known (loadgen/fleet.h) */
+	/* set once the hosts are known (loadgen/meeting.h) */
 	uint32_t rank;			/* of this host; 0: the leader, or the only one */
 	struct team *team;		/* the hosts (loadgen/ramp/team.h); NULL: this one alone */
 

@@ -425,11 +425,10 @@ static void on_go(void *arg, uint32_t step, const char *name, json_t *what, uint
 	}
 }
 
-static void on_wish(void *arg, uint32_t rank, const char *why)
+static void on_wish(void *arg, const char *why)
 {
 	struct ramp *r = arg;
 
-	(void)rank;
 	if (r->outcome->stopping)
 		return;
 	outcome_stop(r->outcome, STOP_HOST_LOST, why);

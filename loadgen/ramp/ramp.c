@@ -18,7 +18,6 @@
 #include "loadgen/config/deal.h"
 #include "loadgen/sut/needs.h"
 #include "loadgen/ramp/phases.h"
-#include "loadgen/cluster/cluster.h"
 #include "loadgen/ramp/team.h"
 #include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"

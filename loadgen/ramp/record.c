@@ -9,7 +9,6 @@
 #include "loadgen/ramp/phases.h"
 #include "loadgen/results/load_hosts.h"
 #include "loadgen/results/results.h"
-#include "loadgen/cluster/cluster.h"
 #include "loadgen/ramp/team.h"
 #include "loadgen/step/step_pack.h"
 

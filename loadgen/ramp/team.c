@@ -11,18 +11,24 @@
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/base/utf8.h"
-#include "loadgen/cluster/cluster.h"
 
-#define NAME_SIZE 96
 /* Of each host: words of progress are not to be what keeps etcd busy. */
 #define TELL_HOST_NS (10 * NS_PER_MS)
 /* Maximum memory (json_memory) for what the leader let go in this run and the next one. The reports of 64 servers take less than
  * 2 MiB, a step takes some hundred bytes. */
 #define GONE_BYTES_MAX (32 * 1024 * 1024)
 
-static void whole_name(const struct team *t, uint32_t step, const char *name, char *out)
+/* What a barrier of the running run is called in the cluster. */
+struct whole_name {
+	char text[BARRIER_NAME_MAX + 1];
+};
+
+static struct whole_name whole_name(const struct team *t, uint32_t step, const char *name)
 {
-	snprintf(out, NAME_SIZE, "r%u/s%u/%s", t->run, step, name);
+	struct whole_name whole;
+
+	snprintf(whole.text, sizeof(whole.text), "r%u/s%u/%s", t->run, step, name);
+	return whole;
 }
 
 /* False for a name that is not of the running run. */
@@ -117,7 +123,7 @@ static void on_lost(void *arg, uint32_t rank, const char *why)
 
 	log_warn("%s", why);
 	t->n_lost++;
-	if (rank < TEAM_HOSTS_MAX)
+	if (rank < CLUSTER_HOSTS_MAX)
 		t->live[rank] = (struct team_live){ 0 };
 	if (t->events)
 		t->events->on_lost(t->arg, rank, why);
@@ -150,7 +156,7 @@ static void read_live(const json_t *o, struct team_live *l)
 	double per_s = json_number_at(o, "messages_per_s");
 	const char *phase = json_text_at(o, "phase");
 
-	l->hosts = (uint32_t)MIN(count_at(o, "hosts"), TEAM_HOSTS_MAX);
+	l->hosts = (uint32_t)MIN(count_at(o, "hosts"), CLUSTER_HOSTS_MAX);
 	l->connecting = count_at(o, "connecting");
 	l->connected = count_at(o, "connected");
 	l->failed = count_at(o, "failed");
@@ -164,7 +170,7 @@ static void on_said(void *arg, uint32_t rank, json_t *what)
 	const char *wish = json_text_at(what, "wish");
 	char why[256];
 
-	if (rank >= TEAM_HOSTS_MAX)
+	if (rank >= CLUSTER_HOSTS_MAX)
 		return;
 	if (rank == 0)
 		t->heard_ns = clock_now_ns();
@@ -173,7 +179,7 @@ static void on_said(void *arg, uint32_t rank, json_t *what)
 		return;
 	t->wished[rank] = true;
 	snprintf(why, sizeof(why), "host %u (%.64s): %.150s", rank, team_host_name(t, rank), wish);
-	t->events->on_wish(t->arg, rank, why);
+	t->events->on_wish(t->arg, why);
 }
 
 static const struct cluster_events cluster_events = {
@@ -219,7 +225,6 @@ void team_quit(struct team *t, const char *why)
 		leave(t);
 }
 
-
 void team_begin_run(struct team *t, const struct team_events *events, void *arg)
 {
 	t->run++;
@@ -242,58 +247,37 @@ void team_end_run(struct team *t)
 
 void team_arrive(struct team *t, uint32_t step, const char *name, json_t *note)
 {
-	char whole[NAME_SIZE];
-
-	whole_name(t, step, name, whole);
-	cluster_arrive(t->cluster, whole, note);
+	cluster_arrive(t->cluster, whole_name(t, step, name).text, note);
 }
 
 const json_t *team_note(const struct team *t, uint32_t step, const char *name, uint32_t rank)
 {
-	char whole[NAME_SIZE];
-
-	whole_name(t, step, name, whole);
-	return cluster_note(t->cluster, whole, rank);
+	return cluster_note(t->cluster, whole_name(t, step, name).text, rank);
 }
 
 void team_forget(struct team *t, uint32_t step, const char *name)
 {
-	char whole[NAME_SIZE];
-
-	whole_name(t, step, name, whole);
-	cluster_forget(t->cluster, whole);
+	cluster_forget(t->cluster, whole_name(t, step, name).text);
 }
 
 void team_compare_clocks(struct team *t, uint32_t step, const char *name)
 {
-	char whole[NAME_SIZE];
-
-	whole_name(t, step, name, whole);
-	cluster_measure_clock(t->cluster, whole);
+	cluster_measure_clock(t->cluster, whole_name(t, step, name).text);
 }
 
 void team_go(struct team *t, uint32_t step, const char *name, json_t *what, uint64_t in_ns)
 {
-	char whole[NAME_SIZE];
-
-	whole_name(t, step, name, whole);
-	cluster_go(t->cluster, whole, what, in_ns);
-}
-
-json_t *team_gone(const struct team *t, uint32_t step, const char *name)
-{
-	char whole[NAME_SIZE];
-
-	whole_name(t, step, name, whole);
-	return json_object_get(t->gone, whole);
+	cluster_go(t->cluster, whole_name(t, step, name).text, what, in_ns);
 }
 
 void team_put_out_absent(struct team *t, uint32_t step, const char *name, const char *why)
 {
-	char whole[NAME_SIZE];
+	cluster_put_out_absent(t->cluster, whole_name(t, step, name).text, why);
+}
 
-	whole_name(t, step, name, whole);
-	cluster_put_out_absent(t->cluster, whole, why);
+json_t *team_gone(const struct team *t, uint32_t step, const char *name)
+{
+	return json_object_get(t->gone, whole_name(t, step, name).text);
 }
 
 uint64_t team_patience_ns(const struct team *t)
@@ -350,10 +334,9 @@ json_t *team_wait(struct team *t, uint32_t step, const char *name)
 void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeout_ns)
 {
 	uint64_t end_ns = clock_now_ns() + timeout_ns, now_ns;
-	char whole[NAME_SIZE];
+	const struct whole_name whole = whole_name(t, step, name);
 
-	whole_name(t, step, name, whole);
-	while (!t->out && strcmp(t->gathered, whole) != 0 && (now_ns = clock_now_ns()) < end_ns)
+	while (!t->out && strcmp(t->gathered, whole.text) != 0 && (now_ns = clock_now_ns()) < end_ns)
 		run_loop(t, end_ns - now_ns);
 }
 

@@ -14,15 +14,13 @@
 #include <jansson.h>
 
 #include "common/base/clock.h"
+#include "loadgen/cluster/cluster.h"
 
-#define TEAM_HOSTS_MAX 1024
 /* All hosts begin to connect, and to measure, so long after the leader said so: news must have come to all by then. */
 #define TEAM_LEAD_NS (300 * NS_PER_MS)
 
 /* A leader that says nothing for so long is given up. Between two runs it may be writing a report, and says nothing meanwhile. */
 #define TEAM_SILENCE_NS (300 * NS_PER_S)
-
-struct cluster;
 
 /* What a host's clients do, for people. */
 struct team_live {
@@ -39,7 +37,7 @@ struct team_events {
 	/* The leader let it go; at_ns: the moment (CLOCK_MONOTONIC) to go on at, 0: now. */
 	void (*on_go)(void *arg, uint32_t step, const char *name, json_t *what, uint64_t at_ns);
 	/* Leader: a host wants the running step to end, and the run with it; `why` names it. */
-	void (*on_wish)(void *arg, uint32_t rank, const char *why);
+	void (*on_wish)(void *arg, const char *why);
 	void (*on_lost)(void *arg, uint32_t rank, const char *why);
 	void (*on_out)(void *arg, const char *why);
 };
@@ -52,7 +50,7 @@ struct team {
 	uint64_t max_skew_ns;
 	uint32_t run;			/* number of the running run, from 1; 0: none yet */
 	json_t *gone;			/* what was let go, by whole name */
-	char gathered[96];		/* the last barrier that all arrived at */
+	char gathered[BARRIER_NAME_MAX + 1];	/* the last barrier that all arrived at */
 	const struct team_events *events;	/* of the running run; NULL between two */
 	void *arg;
 	uint32_t n_lost;		/* hosts, since the command began */
@@ -61,8 +59,8 @@ struct team {
 	char why_out[512];
 	uint64_t tell_at_ns;		/* no word of progress before */
 	uint64_t heard_ns;		/* member: when the leader said something last */
-	struct team_live live[TEAM_HOSTS_MAX];	/* leader: by rank; members: [0], of all */
-	bool wished[TEAM_HOSTS_MAX];
+	struct team_live live[CLUSTER_HOSTS_MAX];	/* leader: by rank; members: [0], of all */
+	bool wished[CLUSTER_HOSTS_MAX];
 };
 
 /* Takes the cluster over. 0 or -ENOMEM. */

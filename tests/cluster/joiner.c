@@ -8,7 +8,6 @@
  * over. Exit status: 0 over, 1 out or lost, 3 not joined. */
 #include <errno.h>
 #include <getopt.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +15,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "loadgen/cluster/cluster.h"
+#include "loadgen/cluster/cluster_core.h"
 
 static int64_t shift_s;
 
-/* The program is linked so that its archives call these. */
+/* The program is linked so that its archives call this. */
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
-
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	int rc = __real_clock_gettime(clock, ts);
@@ -33,13 +29,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	if (clock == CLOCK_MONOTONIC)
 		ts->tv_sec += shift_s;
 	return rc;
-}
-
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
-{
-	struct timespec real = { .tv_sec = until->tv_sec - shift_s, .tv_nsec = until->tv_nsec };
-
-	return __real_pthread_cond_timedwait(cond, mutex, &real);
 }
 
 static struct ev_loop *loop;
@@ -149,6 +138,13 @@ static void on_out(void *arg, const char *why)
 	end(1);
 }
 
+static void on_said(void *arg, uint32_t rank, json_t *what)
+{
+	(void)arg;
+	(void)rank;
+	(void)what;
+}
+
 static void on_signal(struct ev_loop *l, struct ev_signal *w, int revents)
 {
 	(void)w;
@@ -166,7 +162,7 @@ static void read_options(int argc, char **argv, struct cluster_config *cfg)
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		switch (c) {
-		case 'l': cfg->lease_ns = strtoull(optarg, NULL, 10) * NS_PER_S; break;
+		case 'l': cfg->etcd.lease_ns = strtoull(optarg, NULL, 10) * NS_PER_S; break;
 		case 't': cfg->join_timeout_ns = strtoull(optarg, NULL, 10) * NS_PER_S; break;
 		case 's': shift_s = strtoll(optarg, NULL, 10); break;
 		case 'n': note_kb = (unsigned)strtoul(optarg, NULL, 10); break;
@@ -179,14 +175,15 @@ static void read_options(int argc, char **argv, struct cluster_config *cfg)
 	}
 	if (argc - optind != 3)
 		exit(2);
-	cfg->url = argv[optind];
+	cfg->etcd.url = argv[optind];
 	cfg->hosts = (uint32_t)strtoul(argv[optind + 2], NULL, 10);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct cluster_events events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out };
-	struct cluster_config cfg = { .lease_ns = 10 * NS_PER_S, .join_timeout_ns = 60 * NS_PER_S };
+	static const struct cluster_events events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out,
+						       .on_said = on_said };
+	struct cluster_config cfg = { .etcd.lease_ns = 10 * NS_PER_S, .join_timeout_ns = 60 * NS_PER_S };
 	struct ev_signal stop;
 	uint64_t begun;
 	char err[1024];
@@ -205,8 +202,8 @@ int main(int argc, char **argv)
 		printf("refused %d %s\n", rc, err);
 		return 3;
 	}
-	printf("joined %u %u %llu %s %llu\n", cluster_rank(cluster), cluster_hosts(cluster), (unsigned long long)cluster_epoch(cluster),
-	       cluster_uuid(cluster), (unsigned long long)((clock_now_ns() - begun) / NS_PER_MS));
+	printf("joined %u %u %llu %s %llu\n", cluster_rank(cluster), cluster_hosts(cluster), (unsigned long long)cluster->epoch,
+	       cluster->uuid, (unsigned long long)((clock_now_ns() - begun) / NS_PER_MS));
 	cluster_listen(cluster, &events, NULL);
 	cluster_measure_clock(cluster, "clock");
 	ev_run(loop, 0);

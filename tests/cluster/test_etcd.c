@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bus against a real etcd: what it promises across restarts, compactions, stops and refusals. */
+/* The client of etcd against a real one: what it promises across restarts, compactions, stops and refusals. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -10,13 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <curl/curl.h>
 #include <ev.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "loadgen/cluster/etcd/bus.h"
-#include "loadgen/cluster/etcd/bus_url.h"
+#include "loadgen/cluster/etcd/etcd.h"
+#include "loadgen/cluster/etcd/etcd_url.h"
 #include "loadgen/cluster/etcd/etcd_http.h"
 #include "loadgen/cluster/etcd/etcd_json.h"
 #include "loadgen/cluster/etcd/etcd_proc.h"
@@ -33,7 +32,7 @@ static struct {
 	pid_t pid;
 	char port[8], data[96], client[64];
 	struct etcd_target target;
-	struct etcd_line *line;
+	struct etcd_http *http;
 } etcd;
 
 static void etcd_begin(const char *option, const char *value)
@@ -51,7 +50,7 @@ static void etcd_begin(const char *option, const char *value)
 		_exit(127);
 	}
 	for (uint64_t end = clock_now_ns() + WAIT_NS; clock_now_ns() < end; usleep(10000)) {
-		etcd_line_call(etcd.line, "kv/range", json_pack("{s:s}", "key", "AA=="), "", NS_PER_S, &a);
+		etcd_ask(etcd.http, "kv/range", json_pack("{s:s}", "key", "AA=="), "", NS_PER_S, &a);
 		if (a.outcome != ETCD_AWAY)		/* ETCD_NO: it wants a password */
 			return;
 		assert_int_equal(waitpid(etcd.pid, NULL, WNOHANG), 0);
@@ -68,13 +67,13 @@ static void etcd_end(int signal)
 	etcd.pid = 0;
 }
 
-/* A request that the bus does not make. */
-static int64_t etcd_ask(const char *path, json_t *body)
+/* A request that the client does not make. */
+static int64_t etcd_request(const char *path, json_t *body)
 {
 	struct etcd_answer a;
 	int64_t revision;
 
-	etcd_line_call(etcd.line, path, body, "", 10 * NS_PER_S, &a);
+	etcd_ask(etcd.http, path, body, "", 10 * NS_PER_S, &a);
 	assert_string_equal(a.why, "");
 	assert_true(etcd_read_int(json_object_get(a.body, "header"), "revision", &revision));
 	return revision;
@@ -82,7 +81,7 @@ static int64_t etcd_ask(const char *path, json_t *body)
 
 static int64_t etcd_put(const char *key, const char *value)
 {
-	return etcd_ask("kv/put", json_pack("{s:o, s:o}", "key", etcd_key("/rampart/r/", key), "value",
+	return etcd_request("kv/put", json_pack("{s:o, s:o}", "key", etcd_key("/rampart/r/", key), "value",
 					    etcd_bytes(value, strlen(value))));
 }
 
@@ -96,7 +95,7 @@ static int make_etcd(void **state)
 	snprintf(etcd.target.name, sizeof(etcd.target.name), "127.0.0.1:%s", etcd.port);
 	snprintf(etcd.target.base, sizeof(etcd.target.base), "%s/v3/", etcd.client);
 	etcd.target.patience_ns = 5 * NS_PER_S;
-	assert_int_equal(etcd_line_new(&etcd.target, &etcd.line), 0);
+	assert_int_equal(etcd_http_new(&etcd.target, NULL, &etcd.http), 0);
 	return 0;
 }
 
@@ -104,58 +103,53 @@ static int end_etcd(void **state)
 {
 	(void)state;
 	etcd_end(SIGKILL);
-	etcd_line_free(etcd.line);
+	etcd_http_free(etcd.http);
 	return 0;
 }
 
 /* ---- a host */
 
 struct host {
-	struct bus *bus;
-	bool ready, caught_up;
+	struct etcd *etcd;
+	bool caught_up;
 	char out[512];
 	size_t done, refused, failed;
-	bool in_order;
-	int64_t revision;
+	int64_t created;		/* of the key that was seen last */
 	char why[512];
 	char seen[20000];		/* "+key=value " or "-key " for each change */
 };
 
-static void on_ready(void *arg) { ((struct host *)arg)->ready = true; }
 static void on_out(void *arg, const char *why) { snprintf(((struct host *)arg)->out, 512, "%s", why); }
-static const struct bus_events host_events = { on_ready, on_out };
 
-static void on_entry(void *arg, const struct bus_entry *e)
+static void on_entry(void *arg, const struct etcd_entry *e)
 {
 	struct host *h = arg;
 	size_t n = strlen(h->seen);
 
 	assert_true(e->written >= e->created && e->created > 0);
+	h->created = e->created;
 	snprintf(h->seen + n, sizeof(h->seen) - n, "+%s=%.20s ", e->key, (const char *)e->value);
 }
 
-static void on_gone(void *arg, const char *key, int64_t revision)
+static void on_gone(void *arg, const char *key)
 {
 	struct host *h = arg;
 	size_t n = strlen(h->seen);
 
-	assert_true(revision > 0);
 	snprintf(h->seen + n, sizeof(h->seen) - n, "-%s ", key);
 }
 
-static void on_caught_up(void *arg, int64_t revision) { ((struct host *)arg)->caught_up = revision > 0; }
-static const struct bus_watch_events watch_events = { on_entry, on_gone, on_caught_up };
+static void on_caught_up(void *arg) { ((struct host *)arg)->caught_up = true; }
+static const struct etcd_watch_events watch_events = { on_entry, on_gone, on_caught_up };
 
-static void on_done(void *arg, const struct bus_result *r)
+static void on_done(void *arg, enum etcd_status status, const char *why)
 {
 	struct host *h = arg;
 
-	h->done += r->status == BUS_DONE;
-	h->refused += r->status == BUS_REFUSED;
-	h->failed += r->status == BUS_FAILED;
-	h->in_order = r->status != BUS_DONE || r->revision >= h->revision;
-	h->revision = r->status == BUS_DONE ? r->revision : h->revision;
-	snprintf(h->why, sizeof(h->why), "%s", r->why ? r->why : "");
+	h->done += status == ETCD_DONE;
+	h->refused += status == ETCD_REFUSED;
+	h->failed += status == ETCD_FAILED;
+	snprintf(h->why, sizeof(h->why), "%s", why ? why : "");
 }
 
 #define RUN_UNTIL(condition) do { \
@@ -178,11 +172,11 @@ static void on_tick(struct ev_loop *l, ev_timer *w, int revents)
 
 static void host_open_at(struct host *h, const char *url, uint64_t lease_s)
 {
-	struct bus_config c = { .url = url, .lease_ns = lease_s * NS_PER_S };
+	struct etcd_config c = { .url = url, .lease_ns = lease_s * NS_PER_S };
 	char err[512];
 
 	memset(h, 0, sizeof(*h));
-	if (bus_open(&c, loop, &host_events, h, &h->bus, err, sizeof(err)))
+	if (etcd_open(&c, loop, on_out, h, &h->etcd, err, sizeof(err)))
 		fail_msg("%s", err);
 }
 
@@ -192,30 +186,28 @@ static void host_open(struct host *h, uint64_t lease_s)
 
 	snprintf(url, sizeof(url), "etcd://127.0.0.1:%s/r", etcd.port);
 	host_open_at(h, url, lease_s);
-	RUN_UNTIL(h->ready);
 }
 
-static void put(struct host *h, enum bus_write_kind kind, const char *key, const char *value)
+static void put(struct host *h, const char *key, const char *value)
 {
-	struct bus_write w = { kind, key, value, strlen(value) };
+	struct etcd_write w = { .key = key, .value = value, .bytes = strlen(value) };
 
-	assert_int_equal(bus_transact(h->bus, NULL, 0, &w, 1, on_done, h), 0);
+	assert_int_equal(etcd_transact(h->etcd, NULL, 0, &w, on_done, h), 0);
 }
 
-static void put_if(struct host *h, enum bus_guard_kind kind, const char *guarded, int64_t revision, const char *key)
+/* If `guarded` was created by that transaction; 0: if it does not exist. */
+static void put_if(struct host *h, const char *guarded, int64_t created, const char *key)
 {
-	struct bus_guard g = { kind, guarded, revision };
-	struct bus_write w = { BUS_PUT_LEASED, key, "v", 1 };
+	struct etcd_guard g = { guarded, created };
+	struct etcd_write w = { .key = key, .value = "v", .bytes = 1 };
 
-	assert_int_equal(bus_transact(h->bus, &g, 1, &w, 1, on_done, h), 0);
+	assert_int_equal(etcd_transact(h->etcd, &g, 1, &w, on_done, h), 0);
 }
 
 static void watch(struct host *h, const char *prefix)
 {
-	struct bus_watch *w;
-
 	h->caught_up = false;
-	assert_int_equal(bus_watch_start(h->bus, prefix, &watch_events, h, &w), 0);
+	assert_int_equal(etcd_watch(h->etcd, prefix, &watch_events, h), 0);
 	RUN_UNTIL(h->caught_up);
 }
 
@@ -223,38 +215,39 @@ static void watch(struct host *h, const char *prefix)
 
 static void transactions__guards__each_kind_holds_and_refuses(void **state)
 {
+	struct etcd_write below = { .key = "a", .below = true }, one = { .key = "g" };
 	struct host h;
-	int64_t created;
 
 	(void)state;
 	etcd_begin("--max-txn-ops", "128");
 	host_open(&h, 5);
-	put_if(&h, BUS_ABSENT, "a", 0, "a");
-	RUN_UNTIL(h.done == 1);
-	created = h.revision;
-	put_if(&h, BUS_ABSENT, "a", 0, "b");
-	put_if(&h, BUS_CREATED, "a", created, "c");
-	put_if(&h, BUS_CREATED, "a", created + 1, "d");
-	put_if(&h, BUS_WRITTEN, "a", created, "a");
-	RUN_UNTIL(h.done + h.refused == 5);
-	assert_int_equal(h.done, 3);
-	assert_int_equal(h.refused, 2);
-	put_if(&h, BUS_WRITTEN, "a", created, "e");
-	put_if(&h, BUS_NONE_SINCE, "a", created, "f");
-	put_if(&h, BUS_NONE_SINCE, "a", h.revision, "g");
-	RUN_UNTIL(h.done + h.refused == 8);
-	assert_int_equal(h.done, 4);
 	watch(&h, "a");
+	put_if(&h, "a", 0, "a");
+	RUN_UNTIL(h.done == 1 && h.created);
+	put_if(&h, "a", 0, "b");
+	put_if(&h, "a", h.created, "c");
+	put_if(&h, "a", h.created + 1, "d");
+	put_if(&h, "a", h.created, "a");	/* written again, it is as old as before */
+	put_if(&h, "a", h.created, "g");
+	RUN_UNTIL(h.done + h.refused == 6);
+	assert_int_equal(h.done, 4);
+	assert_int_equal(h.refused, 2);
 	watch(&h, "g");
-	assert_string_equal(h.seen, "+a=v +g=v ");
-	put(&h, BUS_DELETE_BELOW, "a", "");
+	assert_string_equal(h.seen, "+a=v +a=v +g=v ");
+	assert_int_equal(etcd_transact(h.etcd, NULL, 0, &below, on_done, &h), 0);
 	RUN_UNTIL(strstr(h.seen, "-a "));
-	bus_close(h.bus, NS_PER_S);
+	put_if(&h, "a", h.created, "h");
+	RUN_UNTIL(h.refused == 3);
+	assert_int_equal(etcd_transact(h.etcd, NULL, 0, &one, on_done, &h), 0);
+	RUN_UNTIL(strstr(h.seen, "-g "));
+	put(&h, "g", "again");
+	RUN_UNTIL(strstr(h.seen, "+g=again "));
+	etcd_close(h.etcd, NS_PER_S);
 	/* The lease is revoked: what it held is gone. */
 	host_open(&h, 5);
-	put_if(&h, BUS_ABSENT, "g", 0, "h");
+	put_if(&h, "g", 0, "h");
 	RUN_UNTIL(h.done == 1);
-	bus_close(h.bus, NS_PER_S);
+	etcd_close(h.etcd, NS_PER_S);
 }
 
 static void transactions__hundred_at_once__all_take_place_in_order(void **state)
@@ -272,11 +265,10 @@ static void transactions__hundred_at_once__all_take_place_in_order(void **state)
 	for (int i = 0; i < 100; i++) {
 		snprintf(key, sizeof(key), "n/%d", i % 90);
 		snprintf(value, sizeof(value), "%d", i);
-		put(&h, BUS_PUT, key, value);
+		put(&h, key, value);
 	}
 	RUN_UNTIL(h.done == 100);
 	print_message("100 puts at once: %.1f ms\n", (double)(clock_now_ns() - begun_ns) / 1e6);
-	assert_true(h.in_order);
 	RUN_UNTIL(strstr(h.seen, "=99 "));
 	at = h.seen;
 	for (int i = 0; i < 100; i++) {
@@ -287,7 +279,7 @@ static void transactions__hundred_at_once__all_take_place_in_order(void **state)
 		at += strlen(expected);
 	}
 	assert_string_equal(at, "");
-	bus_close(h.bus, NS_PER_S);
+	etcd_close(h.etcd, NS_PER_S);
 }
 
 static void etcd_restarts__within_the_lease__nothing_is_lost_or_seen_twice(void **state)
@@ -298,19 +290,19 @@ static void etcd_restarts__within_the_lease__nothing_is_lost_or_seen_twice(void 
 	etcd_begin("--max-txn-ops", "128");
 	host_open(&h, 10);
 	watch(&h, "k/");
-	put(&h, BUS_PUT_LEASED, "k/1", "1");
+	put(&h, "k/1", "1");
 	RUN_UNTIL(strstr(h.seen, "k/1"));
-	/* It dies with requests under way: whether they took place is for the bus to find out. */
+	/* It dies with requests under way: whether they took place is for it to find out. */
 	for (int i = 2; i < 20; i++) {
 		char key[16];
 
 		snprintf(key, sizeof(key), "k/%d", i);
-		put_if(&h, BUS_ABSENT, key, 0, key);
+		put_if(&h, key, 0, key);
 		ev_run(loop, EVRUN_NOWAIT);
 	}
 	etcd_end(SIGKILL);
-	put_if(&h, BUS_CREATED, "k/1", 1, "k/never");
-	RUN_UNTIL(bus_trouble(h.bus));
+	put_if(&h, "k/1", 1, "k/never");
+	RUN_UNTIL(etcd_trouble(h.etcd));
 	etcd_begin("--max-txn-ops", "128");
 	RUN_UNTIL(h.done == 19 && h.refused == 1 && strstr(h.seen, "k/19="));
 	for (int i = 1; i < 20; i++) {
@@ -322,9 +314,8 @@ static void etcd_restarts__within_the_lease__nothing_is_lost_or_seen_twice(void 
 		assert_null(strstr(first + 1, entry));
 	}
 	assert_null(strchr(h.seen, '-'));
-	assert_false(bus_is_out(h.bus));
 	assert_string_equal(h.out, "");
-	bus_close(h.bus, NS_PER_S);
+	etcd_close(h.etcd, NS_PER_S);
 }
 
 static void etcd_restarts__with_passwords__this_host_logs_in_again(void **state)
@@ -336,24 +327,24 @@ static void etcd_restarts__with_passwords__this_host_logs_in_again(void **state)
 	(void)state;
 	etcd_begin("--bcrypt-cost", "4");
 	for (size_t i = 0; i < 2; i++) {
-		etcd_ask("auth/user/add", json_pack("{s:s, s:s}", "name", users[i], "password", "pw"));
-		etcd_ask("auth/user/grant", json_pack("{s:s, s:s}", "user", users[i], "role", "root"));
+		etcd_request("auth/user/add", json_pack("{s:s, s:s}", "name", users[i], "password", "pw"));
+		etcd_request("auth/user/grant", json_pack("{s:s, s:s}", "user", users[i], "role", "root"));
 	}
-	etcd_ask("auth/enable", json_object());
+	etcd_request("auth/enable", json_object());
 	snprintf(url, sizeof(url), "etcd://127.0.0.1:%s/r?token=pw", etcd.port);
 	host_open_at(&h, url, 10);
 	watch(&h, "k/");
-	put(&h, BUS_PUT_LEASED, "k/1", "1");
+	put(&h, "k/1", "1");
 	RUN_UNTIL(strstr(h.seen, "k/1"));
 	/* What etcd gave for the password does not outlive it. */
 	etcd_end(SIGKILL);
-	put(&h, BUS_PUT_LEASED, "k/2", "2");
-	RUN_UNTIL(bus_trouble(h.bus));
+	put(&h, "k/2", "2");
+	RUN_UNTIL(etcd_trouble(h.etcd));
 	etcd_begin("--bcrypt-cost", "4");
 	RUN_UNTIL(h.done == 2 && strstr(h.seen, "k/2"));
 	assert_string_equal(h.seen, "+k/1=1 +k/2=2 ");
 	assert_string_equal(h.out, "");
-	bus_close(h.bus, NS_PER_S);
+	etcd_close(h.etcd, NS_PER_S);
 }
 
 static void compaction__while_away__the_difference_is_delivered(void **state)
@@ -375,12 +366,12 @@ static void compaction__while_away__the_difference_is_delivered(void **state)
 	etcd_begin("--max-txn-ops", "128");
 	etcd_put("k/new", "2");
 	etcd_put("k/new", "3");
-	etcd_ask("kv/deleterange", json_pack("{s:o}", "key", etcd_key("/rampart/r/", "k/gone")));
+	etcd_request("kv/deleterange", json_pack("{s:o}", "key", etcd_key("/rampart/r/", "k/gone")));
 	revision = etcd_put("k/other", "4");
-	etcd_ask("kv/compaction", json_pack("{s:I}", "revision", (json_int_t)revision));
+	etcd_request("kv/compaction", json_pack("{s:I}", "revision", (json_int_t)revision));
 	RUN_UNTIL(strstr(h.seen, "-k/gone"));
 	assert_string_equal(h.seen, "+k/new=3 +k/other=4 -k/gone ");
-	bus_close(h.bus, NS_PER_S);
+	etcd_close(h.etcd, NS_PER_S);
 }
 
 /* Another process, which is stopped for longer than its lease: it is out by its own clock, at once. */
@@ -399,12 +390,11 @@ static void lease__process_stopped_for_longer__it_is_out_and_writes_nothing(void
 
 		ev_loop_fork(loop);
 		host_open(&other, 2);
-		put(&other, BUS_PUT_LEASED, "members/other", "1");
-		RUN_UNTIL(other.done == 1);
+		watch(&other, "members/other");
+		put(&other, "members/other", "1");
+		RUN_UNTIL(other.done == 1 && other.created);
 		raise(SIGSTOP);
-		if (!bus_is_out(other.bus))
-			_exit(1);
-		put_if(&other, BUS_CREATED, "members/other", other.revision, "late");
+		put_if(&other, "members/other", other.created, "late");
 		RUN_UNTIL(other.out[0]);
 		_exit(other.failed == 1 && strstr(other.out, "did not refresh its lease") ? 0 : 2);
 	}
@@ -417,9 +407,9 @@ static void lease__process_stopped_for_longer__it_is_out_and_writes_nothing(void
 	waitpid(pid, &status, 0);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	put_if(&h, BUS_ABSENT, "late", 0, "not-late");
+	put_if(&h, "late", 0, "not-late");
 	RUN_UNTIL(h.done == 1);
-	bus_close(h.bus, NS_PER_S);
+	etcd_close(h.etcd, NS_PER_S);
 }
 
 static void lease__etcd_away_for_longer__this_host_is_out_within_it(void **state)
@@ -430,19 +420,21 @@ static void lease__etcd_away_for_longer__this_host_is_out_within_it(void **state
 	(void)state;
 	etcd_begin("--max-txn-ops", "128");
 	host_open(&h, 2);
+	put(&h, "k", "v");
+	RUN_UNTIL(h.done == 1);
 	etcd_end(SIGKILL);
 	begun_ns = clock_now_ns();
 	RUN_UNTIL(h.out[0]);
 	assert_true(clock_now_ns() - begun_ns < 4 * NS_PER_S);
 	assert_non_null(strstr(h.out, "does not answer"));
-	assert_int_equal(bus_transact(h.bus, NULL, 0, NULL, 0, on_done, &h), -ECANCELED);
-	bus_close(h.bus, NS_PER_S);
+	assert_int_equal(etcd_transact(h.etcd, NULL, 0, &(struct etcd_write){ .key = "k" }, on_done, &h), -ECANCELED);
+	etcd_close(h.etcd, NS_PER_S);
 }
 
 static void database__full__the_transaction_says_so(void **state)
 {
 	static char value[512 * 1024];
-	struct bus_write w = { BUS_PUT, "big", value, sizeof(value) };
+	struct etcd_write w = { .key = "big", .value = value, .bytes = sizeof(value) };
 	struct host h;
 
 	(void)state;
@@ -453,22 +445,22 @@ static void database__full__the_transaction_says_so(void **state)
 		size_t n = h.done;
 
 		assert_true(n < 20);
-		assert_int_equal(bus_transact(h.bus, NULL, 0, &w, 1, on_done, &h), 0);
+		assert_int_equal(etcd_transact(h.etcd, NULL, 0, &w, on_done, &h), 0);
 		RUN_UNTIL(h.done + h.failed > n);
 	}
 	assert_non_null(strstr(h.why, "full database"));
 	assert_non_null(strstr(h.why, "mvcc: database space exceeded"));
-	assert_false(bus_is_out(h.bus));
-	bus_close(h.bus, NS_PER_S);
+	assert_string_equal(h.out, "");
+	etcd_close(h.etcd, NS_PER_S);
 }
 
 static void etcd_proc__token__lets_in_who_has_it_and_nobody_else(void **state)
 {
-	char log[128], err[512], url[BUS_URL_MAX], public[BUS_URL_MAX], *token;
+	char log[128], err[512], url[ETCD_URL_MAX], public[ETCD_URL_MAX], *token;
 	struct etcd_proc_config c = { .host = "127.0.0.1", .run = "r", .log = log };
 	struct etcd_proc *p;
 	struct host h, other;
-	struct bus_url parsed;
+	struct etcd_url parsed;
 	uint64_t begun_ns = clock_now_ns();
 
 	(void)state;
@@ -478,19 +470,19 @@ static void etcd_proc__token__lets_in_who_has_it_and_nobody_else(void **state)
 	print_message("etcd for a run serves after %.0f ms\n", (double)(clock_now_ns() - begun_ns) / 1e6);
 	host_open_at(&h, etcd_proc_url(p), 5);
 	watch(&h, "k");
-	put(&h, BUS_PUT_LEASED, "k", "secret");
+	put(&h, "k", "secret");
 	RUN_UNTIL(strstr(h.seen, "k=secret"));
-	assert_int_equal(bus_url_parse(etcd_proc_url(p), &parsed, err, sizeof(err)), 0);
+	assert_int_equal(etcd_url_parse(etcd_proc_url(p), &parsed, err, sizeof(err)), 0);
 	assert_int_equal(strlen(parsed.token), 22);
 
-	bus_url_public(&parsed, public);
+	snprintf(public, sizeof(public), "%.*s", (int)strcspn(etcd_proc_url(p), "?"), etcd_proc_url(p));
 	assert_null(strstr(public, parsed.token));
 	host_open_at(&other, public, 5);
-	put(&other, BUS_PUT, "k", "other");
+	put(&other, "k", "other");
 	RUN_UNTIL(other.out[0]);
 	assert_non_null(strstr(other.out, "wants a user and a password"));
 	assert_int_equal(other.failed, 1);
-	bus_close(other.bus, NS_PER_S);
+	etcd_close(other.etcd, NS_PER_S);
 
 	snprintf(url, sizeof(url), "%s", etcd_proc_url(p));
 	token = strstr(url, "token=") + 6;
@@ -499,27 +491,26 @@ static void etcd_proc__token__lets_in_who_has_it_and_nobody_else(void **state)
 	RUN_UNTIL(other.out[0]);
 	assert_non_null(strstr(other.out, "refuses the token"));
 	assert_null(strstr(other.out, token));
-	bus_close(other.bus, NS_PER_S);
+	etcd_close(other.etcd, NS_PER_S);
 
 	assert_string_equal(h.seen, "+k=secret ");
-	bus_close(h.bus, NS_PER_S);
+	etcd_close(h.etcd, NS_PER_S);
 	etcd_proc_free(p);
 }
 
 static void open_with(struct host *h, const char *url, const char *ca, const char *cert, const char *key)
 {
-	struct bus_config c = { .url = url, .ca = ca, .cert = cert, .key = key, .lease_ns = 5 * NS_PER_S };
+	struct etcd_config c = { .url = url, .ca = ca, .cert = cert, .key = key, .lease_ns = 5 * NS_PER_S };
 	char err[512];
 
 	memset(h, 0, sizeof(*h));
-	if (bus_open(&c, loop, &host_events, h, &h->bus, err, sizeof(err)))
+	if (etcd_open(&c, loop, on_out, h, &h->etcd, err, sizeof(err)))
 		fail_msg("%s", err);
 }
 
 static void etcd_proc__tls__wants_a_certificate_and_the_token(void **state)
 {
-	char log[128], err[1024], public[BUS_URL_MAX];
-	struct bus_url url;
+	char log[128], err[1024], public[ETCD_URL_MAX];
 	struct etcd_proc *p;
 	struct certs certs;
 	struct host h;
@@ -533,25 +524,26 @@ static void etcd_proc__tls__wants_a_certificate_and_the_token(void **state)
 	assert_memory_equal(etcd_proc_url(p), "etcds://", 8);
 	open_with(&h, etcd_proc_url(p), certs.ca, certs.client_cert, certs.client_key);
 	watch(&h, "k");
-	put(&h, BUS_PUT_LEASED, "k", "v");
+	put(&h, "k", "v");
 	RUN_UNTIL(strstr(h.seen, "k=v"));
-	bus_close(h.bus, NS_PER_S);
+	etcd_close(h.etcd, NS_PER_S);
 
 	/* No certificate; an etcd whose certificate another CA signed; no token. */
 	open_with(&h, etcd_proc_url(p), certs.ca, NULL, NULL);
-	RUN_UNTIL(bus_trouble(h.bus));
-	assert_false(h.ready);
-	bus_close(h.bus, NS_PER_S);
+	put(&h, "k", "v");
+	RUN_UNTIL(etcd_trouble(h.etcd));
+	assert_int_equal(h.done, 0);
+	etcd_close(h.etcd, NS_PER_S);
 	open_with(&h, etcd_proc_url(p), certs.other_ca, certs.client_cert, certs.client_key);
 	RUN_UNTIL(h.out[0]);
 	assert_non_null(strstr(h.out, "cannot be reached over TLS"));
-	bus_close(h.bus, NS_PER_S);
-	assert_int_equal(bus_url_parse(etcd_proc_url(p), &url, err, sizeof(err)), 0);
-	open_with(&h, bus_url_public(&url, public), certs.ca, certs.client_cert, certs.client_key);
-	put(&h, BUS_PUT, "k", "v");
+	etcd_close(h.etcd, NS_PER_S);
+	snprintf(public, sizeof(public), "%.*s", (int)strcspn(etcd_proc_url(p), "?"), etcd_proc_url(p));
+	open_with(&h, public, certs.ca, certs.client_cert, certs.client_key);
+	put(&h, "k", "v");
 	RUN_UNTIL(h.out[0]);
 	assert_non_null(strstr(h.out, "wants a user and a password"));
-	bus_close(h.bus, NS_PER_S);
+	etcd_close(h.etcd, NS_PER_S);
 	etcd_proc_free(p);
 	certs_remove(&certs);
 }
@@ -564,7 +556,6 @@ static int choose_port(void **state)
 	(void)state;
 	loop = l;
 	log_init("test_etcd", LOG_LVL_ERROR);
-	curl_global_init(CURL_GLOBAL_DEFAULT);
 	snprintf(folder, sizeof(folder), "/tmp/rampart-test-etcd.XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	snprintf(etcd.port, sizeof(etcd.port), "%d", 20000 + getpid() % 10000);

@@ -240,21 +240,21 @@ static void stop__member_comes_back__it_is_out(void **state)
 static void write_bogus_arrivals(const char *uuid, unsigned n)
 {
 	struct etcd_target target = { .patience_ns = 10 * NS_PER_S };
-	struct etcd_line *line = NULL;
+	struct etcd_http *http = NULL;
 	struct etcd_answer a;
 	char root[64], key[128];
 
 	snprintf(target.name, sizeof(target.name), "127.0.0.1:%u", port);
 	snprintf(target.base, sizeof(target.base), "http://127.0.0.1:%u/v3/", port);
 	snprintf(root, sizeof(root), "/rampart/run%u/", runs);
-	assert_int_equal(etcd_line_new(&target, &line), 0);
+	assert_int_equal(etcd_http_new(&target, NULL, &http), 0);
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(key, sizeof(key), "%s/up/at/bogus-%u.2", uuid, i);
-		etcd_line_call(line, "kv/put", json_pack("{s:o, s:o}", "key", etcd_key(root, key), "value", etcd_bytes("-", 1)), "",
+		etcd_ask(http, "kv/put", json_pack("{s:o, s:o}", "key", etcd_key(root, key), "value", etcd_bytes("-", 1)), "",
 			       10 * NS_PER_S, &a);
 		assert_int_equal(a.outcome, ETCD_OK);
 	}
-	etcd_line_free(line);
+	etcd_http_free(http);
 }
 
 static void hostile__barriers_without_end__put_out_by_name_on_all(void **state)

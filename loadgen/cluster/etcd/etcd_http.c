@@ -17,55 +17,83 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/utf8.h"
+#include "loadgen/cluster/etcd/etcd_url.h"
 
-#define LINE_ANSWER_MAX (64 * 1024)
+#define ASKED_ANSWER_MAX (64 * 1024)
 /* A page of the largest values takes 22 MB of text and little beside it; a message of etcd's has at most 3 MB of text, and if it
  * tells of many small changes, takes 10 times as much memory. */
 #define ANSWER_MEMORY_MAX (64 * 1024 * 1024)
 
-/* ---- what both kinds have: a request and what came back */
+/* ---- where etcd is */
 
-struct request {
-	const struct etcd_target *target;
+int etcd_target_set(struct etcd_target *t, const struct etcd_url *u, const char *ca, const char *cert, const char *key)
+{
+	snprintf(t->name, sizeof(t->name), "%s:%u", u->host, u->port);
+	snprintf(t->base, sizeof(t->base), "http%s://%s/v3/", u->tls ? "s" : "", t->name);
+	t->ca = ca ? strdup(ca) : NULL;
+	t->cert = cert ? strdup(cert) : NULL;
+	t->key = key ? strdup(key) : NULL;
+	return (ca && !t->ca) || (cert && !t->cert) || (key && !t->key) ? -ENOMEM : 0;
+}
+
+void etcd_target_clear(struct etcd_target *t)
+{
+	free(t->ca);
+	free(t->cert);
+	free(t->key);
+	memset(t, 0, sizeof(*t));
+}
+
+/* ---- a request, and what came back */
+
+struct etcd_call {
+	struct etcd_http *http;
+	TAILQ_ENTRY(etcd_call) link;
+	const struct etcd_call_events *events;
+	void *arg;
 	CURL *easy;
 	struct curl_slist *headers;
-	char *out;			/* the body that is sent */
 	char *in;			/* what came and was not yet delivered, `in_n` bytes of `in_room` */
 	size_t in_n, in_room, in_max;
-	bool too_large;
+	bool too_large, over;
+	CURLcode result;
 	char error[CURL_ERROR_SIZE];
 };
 
-static void request_end(struct request *r)
-{
-	if (r->easy)
-		curl_easy_cleanup(r->easy);
-	curl_slist_free_all(r->headers);
-	free(r->out);
-	free(r->in);
-	memset(r, 0, sizeof(*r));
-}
+struct etcd_http {
+	const struct etcd_target *target;
+	struct ev_loop *loop;
+	CURLM *multi;
+	ev_timer timer;
+	TAILQ_HEAD(, etcd_call) calls;
+	/* Of a loop of its own. */
+	bool owns_loop;
+	ev_async wake;
+	atomic_bool hung_up;
+	struct etcd_answer *asked;	/* where the answer that is waited for goes; NULL: it is there */
+	json_t *kept;			/* its body */
+};
 
 static size_t on_bytes(char *bytes, size_t size, size_t n, void *arg)
 {
-	struct request *r = arg;
+	struct etcd_call *c = arg;
 
 	n *= size;
-	if (n > r->in_max || r->in_n > r->in_max - n) {
-		r->too_large = true;
+	if (n > c->in_max || c->in_n > c->in_max - n) {
+		c->too_large = true;
 		return 0;
 	}
-	if (r->in_n + n + 1 > r->in_room) {
-		size_t room = 2 * (r->in_n + n) + 1024;
-		char *in = realloc(r->in, room);
+	if (c->in_n + n + 1 > c->in_room) {
+		size_t room = 2 * (c->in_n + n) + 1024;
+		char *in = realloc(c->in, room);
 
 		if (!in)
 			return 0;
-		r->in = in;
-		r->in_room = room;
+		c->in = in;
+		c->in_room = room;
 	}
-	memcpy(r->in + r->in_n, bytes, n);
-	r->in_n += n;
+	memcpy(c->in + c->in_n, bytes, n);
+	c->in_n += n;
 	return n;
 }
 
@@ -73,9 +101,9 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *arg)
  * on one that has unacknowledged data (tcp(7)). */
 static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
-	const struct request *r = arg;
-	int on = 1, tries = 3, seconds = (int)(r->target->patience_ns / 3 / NS_PER_S) + 1;
-	unsigned int patience_ms = (unsigned int)(r->target->patience_ns / NS_PER_MS);
+	const struct etcd_call *c = arg;
+	int on = 1, tries = 3, seconds = (int)(c->http->target->patience_ns / 3 / NS_PER_S) + 1;
+	unsigned int patience_ms = (unsigned int)(c->http->target->patience_ns / NS_PER_MS);
 
 	(void)purpose;
 	/* On a Unix socket they do nothing. */
@@ -87,75 +115,58 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-static bool add_header(struct request *r, const char *text)
+static bool add_header(struct etcd_call *c, const char *text)
 {
-	struct curl_slist *list = curl_slist_append(r->headers, text);
+	struct curl_slist *list = curl_slist_append(c->headers, text);
 
 	if (list)
-		r->headers = list;
+		c->headers = list;
 	return list;
 }
 
-static bool set_headers(struct request *r, const char *token)
+static bool set_headers(struct etcd_call *c, const char *token)
 {
 	char authorization[1024];
 
 	snprintf(authorization, sizeof(authorization), "Authorization: %s", token);
 	/* No "Expect: 100-continue": it costs a round trip. */
-	return add_header(r, "Content-Type: application/json") && add_header(r, "Expect:") &&
-	       (!*token || add_header(r, authorization));
+	return add_header(c, "Content-Type: application/json") && add_header(c, "Expect:") &&
+	       (!*token || add_header(c, authorization));
 }
 
-static void set_options(struct request *r, const char *url)
+static void set_options(struct etcd_call *c, const char *path, const char *out)
 {
-	const struct etcd_target *t = r->target;
-
-	curl_easy_setopt(r->easy, CURLOPT_URL, url);
-	curl_easy_setopt(r->easy, CURLOPT_POSTFIELDS, r->out);
-	curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
-	curl_easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_bytes);
-	curl_easy_setopt(r->easy, CURLOPT_WRITEDATA, r);
-	curl_easy_setopt(r->easy, CURLOPT_ERRORBUFFER, r->error);
-	curl_easy_setopt(r->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
-	curl_easy_setopt(r->easy, CURLOPT_SOCKOPTDATA, r);
-	curl_easy_setopt(r->easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(r->easy, CURLOPT_PROXY, "");	/* whatever http_proxy says */
-	curl_easy_setopt(r->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(t->patience_ns / NS_PER_MS));
-#if LIBCURL_VERSION_NUM >= 0x075500
-	curl_easy_setopt(r->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-#endif
-#if LIBCURL_VERSION_NUM >= 0x075700
-	curl_easy_setopt(r->easy, CURLOPT_QUICK_EXIT, 1L);	/* does not wait for a name's resolution */
-#endif
-	if (t->unix_socket[0])
-		curl_easy_setopt(r->easy, CURLOPT_UNIX_SOCKET_PATH, t->unix_socket);
-	if (t->ca)
-		curl_easy_setopt(r->easy, CURLOPT_CAINFO, t->ca);
-	if (t->cert)
-		curl_easy_setopt(r->easy, CURLOPT_SSLCERT, t->cert);
-	if (t->key)
-		curl_easy_setopt(r->easy, CURLOPT_SSLKEY, t->key);
-}
-
-static int request_begin(struct request *r, const struct etcd_target *t, const char *path, json_t *body, const char *token,
-			 size_t answer_max)
-{
+	const struct etcd_target *t = c->http->target;
 	char url[400];
 
-	memset(r, 0, sizeof(*r));
-	r->target = t;
-	r->in_max = answer_max;
-	r->out = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	json_decref(body);
-	r->easy = curl_easy_init();
-	if (!r->out || !r->easy || !set_headers(r, token)) {
-		request_end(r);
-		return -ENOMEM;
-	}
 	snprintf(url, sizeof(url), "%s%s", t->base, path);
-	set_options(r, url);
-	return 0;
+	curl_easy_setopt(c->easy, CURLOPT_URL, url);
+	curl_easy_setopt(c->easy, CURLOPT_COPYPOSTFIELDS, out);
+	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);
+	curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, on_bytes);
+	curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, c);
+	curl_easy_setopt(c->easy, CURLOPT_ERRORBUFFER, c->error);
+	curl_easy_setopt(c->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+	curl_easy_setopt(c->easy, CURLOPT_SOCKOPTDATA, c);
+	curl_easy_setopt(c->easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c->easy, CURLOPT_PRIVATE, c);
+	curl_easy_setopt(c->easy, CURLOPT_PROXY, "");	/* whatever http_proxy says */
+	curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(c->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(t->patience_ns / NS_PER_MS));
+#if LIBCURL_VERSION_NUM >= 0x075500
+	curl_easy_setopt(c->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#endif
+#if LIBCURL_VERSION_NUM >= 0x075700
+	curl_easy_setopt(c->easy, CURLOPT_QUICK_EXIT, 1L);	/* does not wait for a name's resolution */
+#endif
+	if (t->unix_socket[0])
+		curl_easy_setopt(c->easy, CURLOPT_UNIX_SOCKET_PATH, t->unix_socket);
+	if (t->ca)
+		curl_easy_setopt(c->easy, CURLOPT_CAINFO, t->ca);
+	if (t->cert)
+		curl_easy_setopt(c->easy, CURLOPT_SSLCERT, t->cert);
+	if (t->key)
+		curl_easy_setopt(c->easy, CURLOPT_SSLKEY, t->key);
 }
 
 /* ---- what an answer means */
@@ -201,20 +212,21 @@ void etcd_answer_error(const struct etcd_target *t, int code, const char *messag
 }
 
 /* What curl says of a request without an answer. A certificate that is wrong remains so. */
-static void judge_failure(const struct request *r, CURLcode result, struct etcd_answer *out)
+static void judge_failure(const struct etcd_call *c, struct etcd_answer *out)
 {
-	const char *detail = r->error[0] ? r->error : curl_easy_strerror(result);
+	CURLcode result = c->result;
+	const char *detail = c->error[0] ? c->error : curl_easy_strerror(result);
 
-	if (r->too_large)
-		etcd_answer_nonsense(r->target, "an answer that is too large", out);
+	if (c->too_large)
+		etcd_answer_nonsense(c->http->target, "an answer that is too large", out);
 	else if (result == CURLE_WEIRD_SERVER_REPLY || result == CURLE_UNSUPPORTED_PROTOCOL ||
 		 result == CURLE_BAD_CONTENT_ENCODING)
-		etcd_answer_nonsense(r->target, detail, out);
+		etcd_answer_nonsense(c->http->target, detail, out);
 	else if (result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||
 		 result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR)
-		say(r->target, ETCD_NO, "cannot be reached over TLS", detail, out);
+		say(c->http->target, ETCD_NO, "cannot be reached over TLS", detail, out);
 	else
-		say(r->target, ETCD_AWAY, "does not answer", detail, out);
+		say(c->http->target, ETCD_AWAY, "does not answer", detail, out);
 }
 
 /* The error in a body, of a plain answer ({"error":"...","code":3}) or of a stream ({"error":{"grpc_code":2,...}}). True if
@@ -235,10 +247,10 @@ static bool judge_error(const struct etcd_target *t, const json_t *body, struct 
 }
 
 /* An answer or message, a new reference; NULL with what is wrong with it. */
-static json_t *read_body(const struct request *r, size_t bytes, char *what, size_t what_size)
+static json_t *read_body(const struct etcd_call *c, size_t bytes, char *what, size_t what_size)
 {
-	const struct json_limit limit = { r->in_max, ANSWER_MEMORY_MAX };
-	json_t *body = bytes ? json_read(r->in, bytes, 0, &limit, what, what_size) : NULL;
+	const struct json_limit limit = { c->in_max, ANSWER_MEMORY_MAX };
+	json_t *body = bytes ? json_read(c->in, bytes, 0, &limit, what, what_size) : NULL;
 
 	if (json_is_object(body))
 		return body;
@@ -248,127 +260,108 @@ static json_t *read_body(const struct request *r, size_t bytes, char *what, size
 	return NULL;
 }
 
-/* *body is an object afterwards, the caller's, or NULL. */
-static void judge(struct request *r, CURLcode result, json_t **body, struct etcd_answer *out)
+/* The answer's body is the caller's. */
+static void judge(const struct etcd_call *c, struct etcd_answer *out)
 {
+	json_t *body = NULL;
 	char what[160], why[200];
 	long status = 0;
 
-	*body = NULL;
-	out->why[0] = '\0';
-	if (result != CURLE_OK) {
-		judge_failure(r, result, out);
+	*out = (struct etcd_answer){ .outcome = ETCD_OK };
+	if (c->result != CURLE_OK) {
+		judge_failure(c, out);
 		return;
 	}
-	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
-	*body = read_body(r, r->in_n, what, sizeof(what));
-	if (!*body) {
+	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+	body = read_body(c, c->in_n, what, sizeof(what));
+	if (!body) {
 		snprintf(why, sizeof(why), "HTTP status %ld without a JSON object: %s", status, what);
 		if (status >= 500)
-			say(r->target, ETCD_AWAY, "cannot serve at the moment", why, out);
+			say(c->http->target, ETCD_AWAY, "cannot serve at the moment", why, out);
 		else
-			etcd_answer_nonsense(r->target, why, out);
-		return;
+			etcd_answer_nonsense(c->http->target, why, out);
+	} else if (judge_error(c->http->target, body, out)) {
+		json_decref(body);
+	} else if (status != 200) {
+		etcd_answer_nonsense(c->http->target, "an HTTP status that is not 200, without an error", out);
+		json_decref(body);
+	} else {
+		out->body = body;
 	}
-	if (judge_error(r->target, *body, out))
-		return;
-	if (status != 200) {
-		etcd_answer_nonsense(r->target, "an HTTP status that is not 200, without an error", out);
-		return;
-	}
-	out->outcome = ETCD_OK;
-	out->code = 0;
-	out->body = *body;
 }
 
 /* ---- on a loop */
-
-struct etcd_call {
-	struct request request;
-	struct etcd_http *http;
-	TAILQ_ENTRY(etcd_call) link;
-	const struct etcd_call_events *events;
-	void *arg;
-	bool over;
-	CURLcode result;
-};
 
 struct watched_socket {
 	struct etcd_http *http;
 	ev_io io;
 };
 
-struct etcd_http {
-	const struct etcd_target *target;
-	struct ev_loop *loop;
-	CURLM *multi;
-	ev_timer timer;
-	TAILQ_HEAD(, etcd_call) calls;
-	struct etcd_call *current;	/* whose callback runs; NULL once it was cancelled */
-};
-
 static void call_free(struct etcd_call *c)
 {
-	curl_multi_remove_handle(c->http->multi, c->request.easy);
-	TAILQ_REMOVE(&c->http->calls, c, link);
-	if (c->http->current == c)
-		c->http->current = NULL;
-	request_end(&c->request);
+	if (c->easy)
+		curl_easy_cleanup(c->easy);
+	curl_slist_free_all(c->headers);
+	free(c->in);
 	free(c);
 }
 
 void etcd_call_cancel(struct etcd_call *c)
 {
-	if (c)
-		call_free(c);
+	if (!c)
+		return;
+	curl_multi_remove_handle(c->http->multi, c->easy);
+	TAILQ_REMOVE(&c->http->calls, c, link);
+	call_free(c);
 }
 
-/* Delivers the first complete line of a stream. False: there is none, or the call is freed. */
-static bool deliver_line(struct etcd_call *c)
+/* True if a complete line of a stream is there. */
+static bool has_line(const struct etcd_call *c)
 {
-	struct request *r = &c->request;
-	struct etcd_http *http = c->http;
-	char *end = r->in_n ? memchr(r->in, '\n', r->in_n) : NULL;
+	return c->events->on_message && c->in_n && memchr(c->in, '\n', c->in_n);
+}
+
+/* Ends and frees a call. */
+static void call_end(struct etcd_call *c, const struct etcd_answer *answer)
+{
+	void (*on_end)(void *, const struct etcd_answer *) = c->events->on_end;
+	void *arg = c->arg;
+
+	etcd_call_cancel(c);
+	on_end(arg, answer);
+}
+
+/* Delivers the first complete line of a stream. */
+static void deliver_line(struct etcd_call *c)
+{
+	size_t n = (size_t)((char *)memchr(c->in, '\n', c->in_n) - c->in) + 1;
 	struct etcd_answer answer = { 0 };
 	char what[160];
-	size_t n;
-	json_t *body;
+	json_t *body = read_body(c, n, what, sizeof(what));
 
-	if (!end)
-		return false;
-	n = (size_t)(end - r->in) + 1;
-	body = read_body(r, n, what, sizeof(what));
-	memmove(r->in, r->in + n, r->in_n - n);
-	r->in_n -= n;
-	http->current = c;
-	if (body && !judge_error(r->target, body, &answer)) {
+	memmove(c->in, c->in + n, c->in_n - n);
+	c->in_n -= n;
+	if (!body)
+		etcd_answer_nonsense(c->http->target, what, &answer);
+	if (body && !judge_error(c->http->target, body, &answer))
 		c->events->on_message(c->arg, body);
-	} else {
-		void (*on_end)(void *, const struct etcd_answer *) = c->events->on_end;
-		void *arg = c->arg;
-
-		if (!body)
-			etcd_answer_nonsense(r->target, what, &answer);
-		call_free(c);
-		on_end(arg, &answer);
-	}
+	else
+		call_end(c, &answer);
 	json_decref(body);
-	return http->current == c;
 }
 
 static void deliver_end(struct etcd_call *c)
 {
-	void (*on_end)(void *, const struct etcd_answer *) = c->events->on_end;
-	void *arg = c->arg;
-	struct etcd_answer answer = { 0 };
-	json_t *body = NULL;
+	bool stream = c->events->on_message;
+	struct etcd_answer answer = { .outcome = ETCD_OK };
+	json_t *body;
 
-	if (!c->events->on_message || c->result != CURLE_OK || c->request.in_n)
-		judge(&c->request, c->result, &body, &answer);
-	if (c->events->on_message && answer.outcome == ETCD_OK)
-		say(c->request.target, ETCD_AWAY, "ended a watch", "", &answer);
-	call_free(c);
-	on_end(arg, &answer);
+	if (!stream || c->result != CURLE_OK || c->in_n)
+		judge(c, &answer);
+	body = answer.body;
+	if (stream && answer.outcome == ETCD_OK)
+		say(c->http->target, ETCD_AWAY, "ended a watch", "", &answer);
+	call_end(c, &answer);
 	json_decref(body);
 }
 
@@ -377,7 +370,7 @@ static struct etcd_call *call_with_news(struct etcd_http *h)
 	struct etcd_call *c;
 
 	TAILQ_FOREACH(c, &h->calls, link) {
-		if (c->over || (c->events->on_message && c->request.in_n && memchr(c->request.in, '\n', c->request.in_n)))
+		if (c->over || has_line(c))
 			return c;
 	}
 	return NULL;
@@ -398,11 +391,9 @@ static void deliver(struct etcd_http *h)
 		c->result = m->data.result;
 	}
 	while ((c = call_with_news(h))) {
-		bool alive = true;
-
-		while (alive && c->events->on_message && c->request.in_n && memchr(c->request.in, '\n', c->request.in_n))
-			alive = deliver_line(c);
-		if (alive && c->over)
+		if (has_line(c))
+			deliver_line(c);
+		else
 			deliver_end(c);
 	}
 }
@@ -468,22 +459,34 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 	return 0;
 }
 
+static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
+{
+	(void)loop;
+	(void)w;
+	(void)revents;
+}
+
 int etcd_http_new(const struct etcd_target *t, struct ev_loop *loop, struct etcd_http **out)
 {
 	struct etcd_http *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return -ENOMEM;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
 	h->multi = curl_multi_init();
-	if (!h->multi) {
-		free(h);
-		return -ENOMEM;
-	}
+	h->owns_loop = !loop;
+	h->loop = loop ? loop : ev_loop_new(EVFLAG_AUTO);
 	h->target = t;
-	h->loop = loop;
 	TAILQ_INIT(&h->calls);
 	ev_timer_init(&h->timer, on_timer, 0., 0.);
 	h->timer.data = h;
+	ev_async_init(&h->wake, on_wake);
+	if (!h->multi || !h->loop) {
+		etcd_http_free(h);
+		return -ENOMEM;
+	}
+	if (h->owns_loop)
+		ev_async_start(h->loop, &h->wake);
 	curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, on_curl_socket);
 	curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
 	curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_curl_timer);
@@ -497,114 +500,101 @@ void etcd_http_free(struct etcd_http *h)
 	if (!h)
 		return;
 	curl_multi_cleanup(h->multi);
-	ev_timer_stop(h->loop, &h->timer);
+	if (h->loop)
+		ev_timer_stop(h->loop, &h->timer);
+	if (h->loop && h->owns_loop)
+		ev_loop_destroy(h->loop);
+	json_decref(h->kept);
 	free(h);
 }
 
-int etcd_call_start(struct etcd_http *h, const char *path, json_t *body, const char *token, size_t answer_max,
+int etcd_call_start(struct etcd_http *h, const char *path, json_t *body, const char *token, size_t answer_max, uint64_t limit_ns,
 		    const struct etcd_call_events *events, void *arg, struct etcd_call **out)
 {
 	struct etcd_call *c = calloc(1, sizeof(*c));
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	int ret = -ENOMEM;
 
-	if (!c)
-		json_decref(body);
-	else
-		ret = request_begin(&c->request, h->target, path, body, token, answer_max);
-	if (ret) {
-		free(c);
-		return ret;
-	}
+	json_decref(body);
+	if (!c || !text)
+		goto out;
 	c->http = h;
+	c->in_max = answer_max;
 	c->events = events;
 	c->arg = arg;
-	curl_easy_setopt(c->request.easy, CURLOPT_PRIVATE, c);
-	if (!events->on_message)
-		curl_easy_setopt(c->request.easy, CURLOPT_TIMEOUT_MS, (long)(h->target->patience_ns / NS_PER_MS));
+	c->easy = curl_easy_init();
+	if (!c->easy || !set_headers(c, token))
+		goto out;
+	set_options(c, path, text);
+	curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)((limit_ns + NS_PER_MS - 1) / NS_PER_MS));
+	if (curl_multi_add_handle(h->multi, c->easy) != CURLM_OK)
+		goto out;
 	TAILQ_INSERT_TAIL(&h->calls, c, link);
-	if (curl_multi_add_handle(h->multi, c->request.easy) != CURLM_OK) {
-		call_free(c);
-		return -ENOMEM;
-	}
 	*out = c;
-	return 0;
+	ret = 0;
+out:
+	free(text);
+	if (ret && c)
+		call_free(c);
+	return ret;
 }
 
-/* ---- blocking */
+/* ---- on a loop of its own */
 
-struct etcd_line {
-	const struct etcd_target *target;
-	CURLM *multi;			/* of one request; kept, so that the connection is */
-	atomic_bool hung_up;
-	json_t *body;
-};
-
-int etcd_line_new(const struct etcd_target *t, struct etcd_line **out)
+void etcd_wake(struct etcd_http *h)
 {
-	struct etcd_line *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return -ENOMEM;
-	l->target = t;
-	l->multi = curl_multi_init();
-	if (!l->multi) {
-		free(l);
-		return -ENOMEM;
-	}
-	*out = l;
-	return 0;
+	ev_async_send(h->loop, &h->wake);
 }
 
-void etcd_line_free(struct etcd_line *l)
+void etcd_hang_up(struct etcd_http *h, bool hang_up)
 {
-	if (!l)
-		return;
-	curl_multi_cleanup(l->multi);
-	json_decref(l->body);
-	free(l);
+	atomic_store(&h->hung_up, hang_up);
+	etcd_wake(h);
 }
 
-void etcd_line_hang_up(struct etcd_line *l, bool hang_up)
+static void on_rested(struct ev_loop *loop, ev_timer *w, int revents)
 {
-	atomic_store(&l->hung_up, hang_up);
-	if (hang_up)
-		curl_multi_wakeup(l->multi);
+	(void)loop;
+	(void)w;
+	(void)revents;
 }
 
-static CURLcode line_wait(struct etcd_line *l)
+void etcd_rest(struct etcd_http *h, uint64_t ns)
 {
-	CURLcode result = CURLE_OPERATION_TIMEDOUT;
-	int running = 1, left;
-	CURLMsg *m;
+	ev_timer rested;
 
-	while (!atomic_load(&l->hung_up) && curl_multi_perform(l->multi, &running) == CURLM_OK && running)
-		curl_multi_poll(l->multi, NULL, 0, 1000, NULL);
-	while ((m = curl_multi_info_read(l->multi, &left))) {
-		if (m->msg == CURLMSG_DONE)
-			result = m->data.result;
-	}
-	return result;
+	ev_now_update(h->loop);
+	ev_timer_init(&rested, on_rested, (double)ns / (double)NS_PER_S, 0.);
+	ev_timer_start(h->loop, &rested);
+	ev_run(h->loop, EVRUN_ONCE);
+	ev_timer_stop(h->loop, &rested);
 }
 
-void etcd_line_call(struct etcd_line *l, const char *path, json_t *body, const char *token, uint64_t limit_ns,
-		    struct etcd_answer *out)
+static void on_asked(void *arg, const struct etcd_answer *a)
 {
-	struct request r;
+	struct etcd_http *h = arg;
 
-	json_decref(l->body);
-	l->body = NULL;
-	if (request_begin(&r, l->target, path, body, token, LINE_ANSWER_MAX)) {
-		say(l->target, ETCD_AWAY, "is not asked", "this machine is out of memory", out);
+	*h->asked = *a;
+	h->kept = json_incref(a->body);
+	h->asked = NULL;
+}
+
+void etcd_ask(struct etcd_http *h, const char *path, json_t *body, const char *token, uint64_t limit_ns, struct etcd_answer *out)
+{
+	static const struct etcd_call_events events = { NULL, on_asked };
+	struct etcd_call *c;
+
+	json_decref(h->kept);
+	h->kept = NULL;
+	h->asked = out;
+	if (etcd_call_start(h, path, body, token, ASKED_ANSWER_MAX, limit_ns, &events, h, &c)) {
+		say(h->target, ETCD_AWAY, "is not asked", "this machine is out of memory", out);
 		return;
 	}
-	curl_easy_setopt(r.easy, CURLOPT_TIMEOUT_MS, (long)(limit_ns / NS_PER_MS) + 1);
-	if (curl_multi_add_handle(l->multi, r.easy) == CURLM_OK) {
-		CURLcode result = line_wait(l);
-
-		judge(&r, result, &l->body, out);
-		curl_multi_remove_handle(l->multi, r.easy);
-	} else {
-		judge(&r, CURLE_OUT_OF_MEMORY, &l->body, out);
-	}
-	request_end(&r);
+	while (h->asked && !atomic_load(&h->hung_up))
+		ev_run(h->loop, EVRUN_ONCE);
+	if (!h->asked)
+		return;
+	etcd_call_cancel(c);
+	say(h->target, ETCD_AWAY, "is not waited for", "", out);
 }

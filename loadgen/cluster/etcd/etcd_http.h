@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests to etcd's JSON gateway over HTTP, by libcurl: on a loop, or blocking for a thread that has nothing else to do. What
- * comes back is bounded in size and is JSON, or it is an error in words.
- *
- * Main thread: struct etcd_http and its calls. Any one thread: struct etcd_line. */
+ * comes back is bounded in size and is JSON, or it is an error in words. */
 #ifndef RAMPART_LOADGEN_CLUSTER_ETCD_HTTP_H
 #define RAMPART_LOADGEN_CLUSTER_ETCD_HTTP_H
 
@@ -19,10 +17,16 @@
 struct etcd_target {
 	char name[300];			/* HOST:PORT, for messages */
 	char base[320];			/* http://HOST:PORT/v3/ */
-	char *ca, *cert, *key;		/* NULL: none */
+	char *ca, *cert, *key;		/* of the target; NULL: none */
 	char unix_socket[108];		/* etcd is asked over it; "": over TCP */
 	uint64_t patience_ns;		/* for how long a connection may say nothing that it owes */
 };
+
+struct etcd_url;
+/* The etcd of a URL; files of TLS are copied. 0 or -ENOMEM, after which it is to be cleared too. */
+int etcd_target_set(struct etcd_target *, const struct etcd_url *, const char *ca, const char *cert, const char *key)
+	__attribute__((warn_unused_result));
+void etcd_target_clear(struct etcd_target *);
 
 enum etcd_outcome {
 	ETCD_OK,		/* `body` is the answer */
@@ -44,11 +48,10 @@ void etcd_answer_error(const struct etcd_target *, int code, const char *message
 /* ETCD_NONSENSE, and what is wrong with it. */
 void etcd_answer_nonsense(const struct etcd_target *, const char *what, struct etcd_answer *out);
 
-/* ---- on a loop */
-
 struct etcd_http;
 struct etcd_call;
 
+/* On a loop; NULL: on one of its own, for etcd_ask. */
 int etcd_http_new(const struct etcd_target *, struct ev_loop *, struct etcd_http **out) __attribute__((warn_unused_result));
 void etcd_http_free(struct etcd_http *);	/* no call may be left; NULL-safe */
 
@@ -60,22 +63,22 @@ struct etcd_call_events {
 };
 
 /* POSTs `body` (taken; NULL counts as memory that ran out) to `path` ("kv/txn") with the authentication's token, or "". The
- * answer, or a message of a stream, may have `answer_max` bytes. Callbacks come from the loop. 0 or -ENOMEM. */
-int etcd_call_start(struct etcd_http *, const char *path, json_t *body, const char *token, size_t answer_max,
+ * answer, or a message of a stream, may have `answer_max` bytes, and the call takes `limit_ns` at most; 0: no limit. Callbacks come
+ * from the loop. 0 or -ENOMEM. */
+int etcd_call_start(struct etcd_http *, const char *path, json_t *body, const char *token, size_t answer_max, uint64_t limit_ns,
 		    const struct etcd_call_events *, void *arg, struct etcd_call **out) __attribute__((warn_unused_result));
 /* No callback follows; freed. NULL-safe. */
 void etcd_call_cancel(struct etcd_call *);
 
-/* ---- blocking */
+/* ---- On a loop of its own, by one thread */
 
-struct etcd_line;
-
-int etcd_line_new(const struct etcd_target *, struct etcd_line **out) __attribute__((warn_unused_result));
-void etcd_line_free(struct etcd_line *);	/* NULL-safe */
-/* Makes a request that waits end as ETCD_AWAY, and each one that begins, until `hang_up` is false again. Any thread. */
-void etcd_line_hang_up(struct etcd_line *, bool hang_up);
-/* As etcd_call_start, but waits for the answer, `limit_ns` at most; its body is of the line, until the next call. */
-void etcd_line_call(struct etcd_line *, const char *path, json_t *body, const char *token, uint64_t limit_ns,
-		    struct etcd_answer *out);
+/* As etcd_call_start, but waits for the answer, `limit_ns` at most; its body is kept until the next call. */
+void etcd_ask(struct etcd_http *, const char *path, json_t *body, const char *token, uint64_t limit_ns, struct etcd_answer *out);
+/* Waits for that time, or until it is woken. */
+void etcd_rest(struct etcd_http *, uint64_t ns);
+/* Any thread: ends etcd_rest. */
+void etcd_wake(struct etcd_http *);
+/* Any thread: makes a request that waits end as ETCD_AWAY, and each one that begins, until `hang_up` is false again. */
+void etcd_hang_up(struct etcd_http *, bool hang_up);
 
 #endif

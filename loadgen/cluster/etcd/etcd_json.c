@@ -24,21 +24,24 @@ json_t *etcd_bytes(const void *bytes, size_t n)
 	return out;
 }
 
+/* The last byte is `more` higher. It never overflows: keys are ASCII. */
+static json_t *key_bytes(const char *root, const char *key, int more)
+{
+	char text[ETCD_ROOT_MAX + ETCD_KEY_MAX + 1];
+	int n = snprintf(text, sizeof(text), "%s%s", root, key);
+
+	text[n - 1] = (char)(text[n - 1] + more);
+	return etcd_bytes(text, (size_t)n);
+}
+
 json_t *etcd_key(const char *root, const char *key)
 {
-	char text[ETCD_ROOT_MAX + BUS_KEY_MAX + 1];
-
-	snprintf(text, sizeof(text), "%s%s", root, key);
-	return etcd_bytes(text, strlen(text));
+	return key_bytes(root, key, 0);
 }
 
 json_t *etcd_key_end(const char *root, const char *key)
 {
-	char text[ETCD_ROOT_MAX + BUS_KEY_MAX + 1];
-
-	snprintf(text, sizeof(text), "%s%s", root, key);
-	text[strlen(text) - 1]++;	/* never 255: keys are ASCII */
-	return etcd_bytes(text, strlen(text));
+	return key_bytes(root, key, 1);
 }
 
 json_t *etcd_int(int64_t v)
@@ -82,7 +85,7 @@ bool etcd_key_is_valid(const char *key)
 {
 	size_t n = strlen(key);
 
-	return n >= 1 && n <= BUS_KEY_MAX &&
+	return n >= 1 && n <= ETCD_KEY_MAX &&
 	       strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-") == n;
 }
 
@@ -99,7 +102,7 @@ bool etcd_read_kv(const json_t *kv, const char *root, struct etcd_kv *out)
 		return false;
 	key_n = strlen(key);
 	value_n = v ? json_string_length(v) : 0;
-	if (key_n > 2 * (ETCD_ROOT_MAX + BUS_KEY_MAX) || value_n > BUS_VALUE_MAX / 3 * 4 + 8)
+	if (key_n > 2 * (ETCD_ROOT_MAX + ETCD_KEY_MAX) || value_n > ETCD_VALUE_MAX / 3 * 4 + 8)
 		return false;
 	out->memory = malloc(key_n + 1 + value_n + 1);
 	if (!out->memory)
@@ -113,7 +116,7 @@ bool etcd_read_kv(const json_t *kv, const char *root, struct etcd_kv *out)
 		goto wrong;
 	out->entry.key = out->memory + root_n;
 	n = decode(value, value_n, out->memory + key_n + 1);
-	if (n < 0 || n > BUS_VALUE_MAX)
+	if (n < 0 || n > ETCD_VALUE_MAX)
 		goto wrong;
 	out->memory[key_n + 1 + (size_t)n] = '\0';
 	out->entry.value = out->memory + key_n + 1;

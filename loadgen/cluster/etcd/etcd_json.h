@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "loadgen/cluster/etcd/bus.h"
+#include "loadgen/cluster/etcd/etcd.h"
 
 #define ETCD_ROOT_MAX	96	/* "/rampart/RUN/" */
 
@@ -28,13 +28,13 @@ bool etcd_read_int(const json_t *object, const char *name, int64_t *out);
 
 /* A key and its value. `memory` is the caller's to free. */
 struct etcd_kv {
-	struct bus_entry entry;		/* its key is without `root` */
+	struct etcd_entry entry;		/* its key is without `root` */
 	char *memory;
 };
 /* False: it is none, of another root, larger than bus.h allows, or memory runs out; nothing is to be freed then. */
 bool etcd_read_kv(const json_t *kv, const char *root, struct etcd_kv *out);
 
-/* True for a key that the bus takes: [A-Za-z0-9._/-], 1 to BUS_KEY_MAX. */
+/* True for a key that can be: [A-Za-z0-9._/-], 1 to ETCD_KEY_MAX. */
 bool etcd_key_is_valid(const char *key);
 
 #endif

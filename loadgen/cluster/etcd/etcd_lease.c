@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -28,25 +29,16 @@ struct etcd_lease {
 	void (*changed)(void *arg);
 	void *arg;
 	pthread_t thread;
-	struct etcd_line *line;
+	struct etcd_http *http;		/* on the thread's own loop */
 	uint64_t pause_ns;		/* thread: before the next try */
 	uint64_t granted_ns;		/* thread: for how long etcd gave it */
-	atomic_bool out;
-	atomic_uint_fast64_t end_ns;	/* CLOCK_BOOTTIME; 0: no lease yet */
+	uint64_t end_ns;		/* thread: CLOCK_BOOTTIME; 0: no lease yet */
+	char trouble[ETCD_WHY_MAX];	/* thread: why etcd does not answer; "": it does */
+	atomic_bool over;		/* this host leaves, or is out */
+	atomic_bool login_wanted;
 	pthread_mutex_t lock;		/* what follows */
-	pthread_cond_t wake;
-	bool stop, login_wanted;
-	struct etcd_lease_state state;
+	struct etcd_lease_state state;	/* its token is written by the thread only */
 };
-
-bool etcd_lease_is_out(struct etcd_lease *l)
-{
-	uint64_t end_ns = atomic_load(&l->end_ns);
-
-	if (end_ns && clock_boot_ns() >= end_ns)
-		atomic_store(&l->out, true);
-	return atomic_load(&l->out);
-}
 
 void etcd_lease_read(struct etcd_lease *l, struct etcd_lease_state *out)
 {
@@ -59,106 +51,88 @@ void etcd_lease_login(struct etcd_lease *l, uint64_t seen)
 {
 	pthread_mutex_lock(&l->lock);
 	if (l->state.login == seen) {
-		l->login_wanted = true;
-		pthread_cond_signal(&l->wake);
+		atomic_store(&l->login_wanted, true);
+		etcd_wake(l->http);
 	}
 	pthread_mutex_unlock(&l->lock);
 }
 
 void etcd_lease_give_up(struct etcd_lease *l, const char *why)
 {
-	atomic_store(&l->out, true);
 	pthread_mutex_lock(&l->lock);
 	if (!l->state.out)
 		snprintf(l->state.why, sizeof(l->state.why), "%s", why);
 	l->state.out = true;
-	pthread_cond_signal(&l->wake);
+	atomic_store(&l->over, true);
+	etcd_wake(l->http);
 	pthread_mutex_unlock(&l->lock);
 	l->changed(l->arg);
+}
+
+void etcd_lease_nonsense(struct etcd_lease *l, const char *what)
+{
+	struct etcd_answer a;
+
+	etcd_answer_nonsense(l->target, what, &a);
+	etcd_lease_give_up(l, a.why);
 }
 
 /* Why etcd does not answer, or "" when it does again: published, and logged when that changes. */
 static void set_trouble(struct etcd_lease *l, const char *why)
 {
-	bool was, differs;
-
+	if (strcmp(l->trouble, why) == 0)
+		return;
+	if (!*why)
+		log_info("etcd at %s answers", l->target->name);
+	else if (!l->trouble[0])
+		log_warn("%s; trying again", why);
+	snprintf(l->trouble, sizeof(l->trouble), "%s", why);
 	pthread_mutex_lock(&l->lock);
-	was = l->state.why[0];
-	differs = !l->state.out && strcmp(l->state.why, why) != 0;
-	if (differs)
+	if (!l->state.out)
 		snprintf(l->state.why, sizeof(l->state.why), "%s", why);
 	pthread_mutex_unlock(&l->lock);
-	if (!differs)
-		return;
-	if (*why && !was)
-		log_warn("%s; trying again", why);
-	else if (!*why)
-		log_info("etcd at %s answers", l->target->name);
 	l->changed(l->arg);
 }
 
-static bool stops(struct etcd_lease *l)
+/* Waits for that time, or until this host leaves or is out, or, unless it is a pause before a retry, until it is to log in. */
+static void lease_rest(struct etcd_lease *l, uint64_t ns, bool retry)
 {
-	bool stop;
+	uint64_t end_ns = clock_now_ns() + ns, now_ns;
 
-	pthread_mutex_lock(&l->lock);
-	stop = l->stop || l->state.out;
-	pthread_mutex_unlock(&l->lock);
-	return stop;
-}
-
-/* Waits so long, or until there is something else to do. */
-static void rest(struct etcd_lease *l, uint64_t ns)
-{
-	uint64_t until = clock_now_ns() + ns;
-	struct timespec ts = { (time_t)(until / NS_PER_S), (long)(until % NS_PER_S) };
-
-	pthread_mutex_lock(&l->lock);
-	while (!l->stop && !l->state.out && !l->login_wanted && clock_now_ns() < until)
-		pthread_cond_timedwait(&l->wake, &l->lock, &ts);
-	pthread_mutex_unlock(&l->lock);
+	while (!atomic_load(&l->over) && (retry || !atomic_load(&l->login_wanted)) && (now_ns = clock_now_ns()) < end_ns)
+		etcd_rest(l->http, end_ns - now_ns);
 }
 
 static void rest_before_retry(struct etcd_lease *l)
 {
-	uint64_t until = clock_now_ns() + l->pause_ns;
-	struct timespec ts = { (time_t)(until / NS_PER_S), (long)(until % NS_PER_S) };
-
-	l->pause_ns = 2 * l->pause_ns < PAUSE_MAX_NS ? 2 * l->pause_ns : PAUSE_MAX_NS;
-	pthread_mutex_lock(&l->lock);
-	while (!l->stop && !l->state.out && clock_now_ns() < until)
-		pthread_cond_timedwait(&l->wake, &l->lock, &ts);
-	pthread_mutex_unlock(&l->lock);
+	lease_rest(l, l->pause_ns, true);
+	l->pause_ns = MIN(2 * l->pause_ns, PAUSE_MAX_NS);
 }
 
-/* Out if the lease's time is over. */
-static bool check_time(struct etcd_lease *l)
+/* False if this host leaves or is out, as it is when the lease's time is over. */
+static bool lease_goes_on(struct etcd_lease *l)
 {
-	char why[ETCD_WHY_MAX], trouble[ETCD_WHY_MAX];
+	char why[ETCD_WHY_MAX];
 
-	if (!atomic_load(&l->end_ns) || !etcd_lease_is_out(l))
-		return !stops(l);
-	pthread_mutex_lock(&l->lock);
-	memcpy(trouble, l->state.why, sizeof(trouble));
-	pthread_mutex_unlock(&l->lock);
+	if (!l->end_ns || clock_boot_ns() < l->end_ns || atomic_load(&l->over))
+		return !atomic_load(&l->over);
 	snprintf(why, sizeof(why), "this host did not refresh its lease in etcd within %.1f s: %.*s",
 		 (double)l->granted_ns / (double)NS_PER_S, ETCD_WHY_MAX - 100,
-		 *trouble ? trouble : "it was stopped or suspended, or had no processor time");
+		 l->trouble[0] ? l->trouble : "it was stopped or suspended, or had no processor time");
 	etcd_lease_give_up(l, why);
 	return false;
 }
 
-/* One request. True: `a` is ETCD_OK. False: to be tried again, after a pause that this function has made, unless `stops`. */
-static bool ask(struct etcd_lease *l, const char *path, json_t *body, struct etcd_answer *a)
+/* One request. True: `a` is ETCD_OK. False: to be tried again, after a pause that this function has made, unless the thread ends. */
+static bool lease_ask(struct etcd_lease *l, const char *path, json_t *body, struct etcd_answer *a)
 {
-	uint64_t end_ns = atomic_load(&l->end_ns), now_ns = clock_boot_ns(), limit_ns = l->lease_ns / 3;
+	uint64_t now_ns = clock_boot_ns(), limit_ns = l->lease_ns / 3;
 	const char *token = strcmp(path, "auth/authenticate") == 0 ? "" : l->state.token;
 
-	/* Only this thread writes the token. */
-	if (end_ns && now_ns + limit_ns > end_ns)
-		limit_ns = end_ns > now_ns + CALL_MIN_NS ? end_ns - now_ns : CALL_MIN_NS;
-	etcd_line_call(l->line, path, body, token, limit_ns, a);
-	if (!check_time(l))
+	if (l->end_ns && now_ns + limit_ns > l->end_ns)
+		limit_ns = l->end_ns > now_ns + CALL_MIN_NS ? l->end_ns - now_ns : CALL_MIN_NS;
+	etcd_ask(l->http, path, body, token, limit_ns, a);
+	if (!lease_goes_on(l))
 		return false;
 	switch (a->outcome) {
 	case ETCD_OK:
@@ -167,9 +141,7 @@ static bool ask(struct etcd_lease *l, const char *path, json_t *body, struct etc
 		return true;
 	case ETCD_LOGIN:
 		if (l->password[0]) {
-			pthread_mutex_lock(&l->lock);
-			l->login_wanted = true;
-			pthread_mutex_unlock(&l->lock);
+			atomic_store(&l->login_wanted, true);
 			rest_before_retry(l);
 			return false;
 		}
@@ -191,18 +163,17 @@ static void log_in(struct etcd_lease *l)
 	struct etcd_answer a;
 	const char *token;
 
-	if (!ask(l, "auth/authenticate", json_pack("{s:s, s:s}", "name", "rampart", "password", l->password), &a))
+	if (!lease_ask(l, "auth/authenticate", json_pack("{s:s, s:s}", "name", "rampart", "password", l->password), &a))
 		return;
 	token = json_string_value(json_object_get(a.body, "token"));
-	if (!token || !*token || strlen(token) >= ETCD_TOKEN_MAX || strpbrk(token, "\r\n")) {
-		etcd_answer_nonsense(l->target, "a login without a usable token", &a);
-		etcd_lease_give_up(l, a.why);
+	if (!token || !*token || strlen(token) >= ETCD_LOGIN_MAX || strpbrk(token, "\r\n")) {
+		etcd_lease_nonsense(l, "a login without a usable token");
 		return;
 	}
 	pthread_mutex_lock(&l->lock);
 	snprintf(l->state.token, sizeof(l->state.token), "%s", token);
 	l->state.login++;
-	l->login_wanted = false;
+	atomic_store(&l->login_wanted, false);
 	pthread_mutex_unlock(&l->lock);
 	l->changed(l->arg);
 }
@@ -211,7 +182,7 @@ static void log_in(struct etcd_lease *l)
 static void count_from(struct etcd_lease *l, uint64_t sent_ns, int64_t ttl_s)
 {
 	l->granted_ns = (uint64_t)ttl_s * NS_PER_S;
-	atomic_store(&l->end_ns, sent_ns + l->granted_ns);
+	l->end_ns = sent_ns + l->granted_ns;
 }
 
 static void get_lease(struct etcd_lease *l)
@@ -220,12 +191,11 @@ static void get_lease(struct etcd_lease *l)
 	uint64_t sent_ns = clock_boot_ns();
 	struct etcd_answer a;
 
-	if (!ask(l, "lease/grant", json_pack("{s:o}", "TTL", etcd_int(ttl_s)), &a))
+	if (!lease_ask(l, "lease/grant", json_pack("{s:o}", "TTL", etcd_int(ttl_s)), &a))
 		return;
 	if (!etcd_read_int(a.body, "ID", &id) || !etcd_read_int(a.body, "TTL", &ttl_s) || id <= 0 || ttl_s < 1 ||
 	    ttl_s > 86400) {
-		etcd_answer_nonsense(l->target, "a lease without an ID or a time", &a);
-		etcd_lease_give_up(l, a.why);
+		etcd_lease_nonsense(l, "a lease without an ID or a time");
 		return;
 	}
 	count_from(l, sent_ns, ttl_s);
@@ -243,13 +213,12 @@ static bool refresh(struct etcd_lease *l)
 	const json_t *result;
 	int64_t ttl_s, id;
 
-	if (!ask(l, "lease/keepalive", json_pack("{s:o}", "ID", etcd_int(l->state.id)), &a))
+	if (!lease_ask(l, "lease/keepalive", json_pack("{s:o}", "ID", etcd_int(l->state.id)), &a))
 		return false;
 	result = json_object_get(a.body, "result");
 	if (!json_is_object(result) || !etcd_read_int(result, "ID", &id) || !etcd_read_int(result, "TTL", &ttl_s) ||
 	    id != l->state.id || ttl_s > 86400) {
-		etcd_answer_nonsense(l->target, "a refreshed lease that is another one, or without a time", &a);
-		etcd_lease_give_up(l, a.why);
+		etcd_lease_nonsense(l, "a refreshed lease that is another one, or without a time");
 		return false;
 	}
 	if (ttl_s <= 0) {
@@ -263,37 +232,31 @@ static bool refresh(struct etcd_lease *l)
 static void give_back(struct etcd_lease *l)
 {
 	struct etcd_answer a;
+	uint64_t wait_ns;
 
-	if (atomic_load(&l->out) || !l->state.id || !l->wait_ns)
+	/* etcd_lease_stop has hung up when it lets the lock go. */
+	pthread_mutex_lock(&l->lock);
+	wait_ns = l->wait_ns;
+	pthread_mutex_unlock(&l->lock);
+	if (!l->state.id || !wait_ns)
 		return;
-	etcd_line_hang_up(l->line, false);
-	etcd_line_call(l->line, "lease/revoke", json_pack("{s:o}", "ID", etcd_int(l->state.id)), l->state.token, l->wait_ns,
-		       &a);
+	etcd_hang_up(l->http, false);
+	etcd_ask(l->http, "lease/revoke", json_pack("{s:o}", "ID", etcd_int(l->state.id)), l->state.token, wait_ns, &a);
 	if (a.outcome != ETCD_OK)
 		log_debug("this host's lease ends by itself: %s", a.why);
-}
-
-static bool wants_login(struct etcd_lease *l)
-{
-	bool wanted;
-
-	pthread_mutex_lock(&l->lock);
-	wanted = l->login_wanted;
-	pthread_mutex_unlock(&l->lock);
-	return wanted;
 }
 
 static void *run(void *arg)
 {
 	struct etcd_lease *l = arg;
 
-	while (check_time(l)) {
-		if (wants_login(l))
+	while (lease_goes_on(l)) {
+		if (atomic_load(&l->login_wanted))
 			log_in(l);
 		else if (!l->state.id)
 			get_lease(l);
 		else if (refresh(l))
-			rest(l, l->granted_ns / 3);
+			lease_rest(l, l->granted_ns / 3, false);
 	}
 	give_back(l);
 	return NULL;
@@ -313,8 +276,7 @@ static int start_thread(struct etcd_lease *l)
 
 static void destroy(struct etcd_lease *l)
 {
-	etcd_line_free(l->line);
-	pthread_cond_destroy(&l->wake);
+	etcd_http_free(l->http);
 	pthread_mutex_destroy(&l->lock);
 	explicit_bzero(l->password, sizeof(l->password));
 	free(l);
@@ -324,24 +286,19 @@ int etcd_lease_start(const struct etcd_target *t, const char *password, uint64_t
 		     struct etcd_lease **out)
 {
 	struct etcd_lease *l = calloc(1, sizeof(*l));
-	pthread_condattr_t attributes;
 	int ret;
 
 	if (!l)
 		return -ENOMEM;
 	l->target = t;
 	snprintf(l->password, sizeof(l->password), "%s", password);
-	l->login_wanted = *password;
+	atomic_store(&l->login_wanted, *password != '\0');
 	l->lease_ns = lease_ns;
 	l->pause_ns = PAUSE_MIN_NS;
 	l->changed = changed;
 	l->arg = arg;
 	pthread_mutex_init(&l->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
-	ret = etcd_line_new(t, &l->line);
+	ret = etcd_http_new(t, NULL, &l->http);
 	if (ret == 0)
 		ret = start_thread(l);
 	if (ret) {
@@ -357,11 +314,9 @@ void etcd_lease_stop(struct etcd_lease *l, uint64_t wait_ns)
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
-	l->stop = true;
-	l->wait_ns = wait_ns;
-	pthread_cond_signal(&l->wake);
-	/* Before the thread can know of `stop`: it is not to hang up on the revocation. */
-	etcd_line_hang_up(l->line, true);
+	l->wait_ns = l->state.out ? 0 : wait_ns;
+	atomic_store(&l->over, true);
+	etcd_hang_up(l->http, true);
 	pthread_mutex_unlock(&l->lock);
 	pthread_join(l->thread, NULL);
 	destroy(l);

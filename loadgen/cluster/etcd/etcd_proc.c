@@ -23,28 +23,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <curl/curl.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
 #include "common/base/clock.h"
 #include "common/base/paths.h"
-#include "loadgen/cluster/etcd/bus_url.h"
 #include "loadgen/cluster/etcd/etcd_http.h"
 #include "loadgen/cluster/etcd/etcd_json.h"
+#include "loadgen/cluster/etcd/etcd_url.h"
 
 #define START_NS (20 * NS_PER_S)
 #define PEER "unix://peer:0"	/* a file in its folder */
-#define CLIENT "client:0"
-#define ARGS_MAX 40
+#define SOCKET "client:0"
+#define CLIENT "unix://" SOCKET
 
 struct etcd_proc {
 	pid_t pid;
 	int pid_fd;			/* stays this process's, also if somebody else reaped it */
 	char folder[84];
-	struct bus_url url;
-	char text[BUS_URL_MAX], local_text[BUS_URL_MAX];
-	struct etcd_target target;
+	struct etcd_url url;
+	char text[ETCD_URL_MAX], local_text[ETCD_URL_MAX];
+	struct etcd_target target;	/* its paths are absolute: etcd works in the folder */
 };
 
 const char *etcd_proc_url(const struct etcd_proc *p)
@@ -60,7 +59,7 @@ const char *etcd_proc_local_url(const struct etcd_proc *p)
 /* ---- the process */
 
 /* In the child, before exec: only async-signal-safe calls, but for execvp's search, whose memory is this child's alone. */
-static void become_etcd(const struct etcd_proc *p, char *const *argv, int log, pid_t parent)
+static void become_etcd(const struct etcd_proc *p, const char *const *argv, int log, pid_t parent)
 {
 	int null = open("/dev/null", O_RDONLY);
 
@@ -72,11 +71,11 @@ static void become_etcd(const struct etcd_proc *p, char *const *argv, int log, p
 	dup2(null, STDIN_FILENO);
 	dup2(log, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
-	execvp(argv[0], argv);
+	execvp(argv[0], (char *const *)argv);
 	_exit(127);
 }
 
-static int spawn(struct etcd_proc *p, char *const *argv, const char *log, char *err, size_t err_size)
+static int spawn(struct etcd_proc *p, const char *const *argv, const char *log, char *err, size_t err_size)
 {
 	pid_t parent = getpid();
 	int ret = 0, fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -127,127 +126,98 @@ static void end(struct etcd_proc *p)
 }
 
 /* A port that is free now, of all addresses; 0: there is none. */
-static uint16_t free_port(void)
+static uint16_t free_port(int family)
 {
-	struct sockaddr_in6 a = { .sin6_family = AF_INET6 };
-	struct sockaddr_in b = { .sin_family = AF_INET };
-	socklen_t n6 = sizeof(a), n4 = sizeof(b);
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	uint16_t port = 0;
+	union { struct sockaddr any; struct sockaddr_in in; struct sockaddr_in6 in6; } a = { .any.sa_family = (sa_family_t)family };
+	socklen_t n = sizeof(a);
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool bound = fd >= 0 && bind(fd, &a.any, n) == 0 && getsockname(fd, &a.any, &n) == 0;
 
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&a, n6) == 0 && getsockname(fd, (struct sockaddr *)&a, &n6) == 0)
-		port = ntohs(a.sin6_port);
 	if (fd >= 0)
 		close(fd);
-	fd = port ? -1 : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&b, n4) == 0 && getsockname(fd, (struct sockaddr *)&b, &n4) == 0)
-		port = ntohs(b.sin_port);
-	if (fd >= 0)
-		close(fd);
-	return port;
-}
-
-/* ---- its arguments */
-
-struct arguments {
-	char *argv[ARGS_MAX];
-	char listen[64], advertise[320], initial[64], data[96], cert[4096], key[4096], ca[4096];
-};
-
-static void add(struct arguments *a, int *n, const char *option, const char *value)
-{
-	a->argv[(*n)++] = (char *)option;
-	if (value)
-		a->argv[(*n)++] = (char *)value;
+	return bound ? ntohs(a.in.sin_port) : 0;	/* IPv6 has it at the same place */
 }
 
 /* `open`: for everybody; else on a Unix socket. */
-static void fill_arguments(const struct etcd_proc *p, const struct etcd_proc_config *c, bool open, struct arguments *a)
+static int spawn_etcd(struct etcd_proc *p, bool open, const char *log, char *err, size_t err_size)
 {
-	const char *scheme = c->cert ? "https" : "http";
-	int n = 0;
+	const struct etcd_target *t = &p->target;
+	char listen[64] = CLIENT, advertise[320] = CLIENT;
+	const char *const argv[] = { "etcd", "--name", "run", "--data-dir", "data", "--listen-client-urls", listen,
+		"--advertise-client-urls", advertise, "--listen-peer-urls", PEER, "--initial-advertise-peer-urls", PEER,
+		"--initial-cluster", "run=" PEER, "--log-level", "warn",
+		/* A password of 128 random bits needs no slow hash. */
+		"--bcrypt-cost", "4",
+		/* Alone, it is the leader at once. */
+		"--heartbeat-interval", "50", "--election-timeout", "250",
+		open && t->cert ? "--cert-file" : NULL, t->cert, "--key-file", t->key, "--trusted-ca-file", t->ca, NULL };
 
-	snprintf(a->listen, sizeof(a->listen), "%s://0.0.0.0:%u", scheme, p->url.port);
-	if (p->url.brackets)
-		snprintf(a->listen, sizeof(a->listen), "%s://[::]:%u", scheme, p->url.port);
-	snprintf(a->advertise, sizeof(a->advertise), "%s://%s", scheme, p->target.name);
-	if (!open) {
-		snprintf(a->listen, sizeof(a->listen), "unix://%s", CLIENT);
-		snprintf(a->advertise, sizeof(a->advertise), "unix://%s", CLIENT);
+	if (open) {
+		snprintf(listen, sizeof(listen), "http%s://%s:%u", t->cert ? "s" : "", p->url.host[0] == '[' ? "[::]" : "0.0.0.0",
+			 p->url.port);
+		snprintf(advertise, sizeof(advertise), "http%s://%s:%u", t->cert ? "s" : "", p->url.host, p->url.port);
 	}
-	snprintf(a->initial, sizeof(a->initial), "run=%s", PEER);
-	snprintf(a->data, sizeof(a->data), "%s/data", p->folder);
-	add(a, &n, "etcd", NULL);
-	add(a, &n, "--name", "run");
-	add(a, &n, "--data-dir", a->data);
-	add(a, &n, "--listen-client-urls", a->listen);
-	add(a, &n, "--advertise-client-urls", a->advertise);
-	add(a, &n, "--listen-peer-urls", PEER);
-	add(a, &n, "--initial-advertise-peer-urls", PEER);
-	add(a, &n, "--initial-cluster", a->initial);
-	add(a, &n, "--log-level", "warn");
-	/* A password of 128 random bits needs no slow hash. */
-	add(a, &n, "--bcrypt-cost", "4");
-	/* A transaction may be guarded by some hundred members. */
-	add(a, &n, "--max-txn-ops", "1024");
-	/* Alone, it is the leader at once. */
-	add(a, &n, "--heartbeat-interval", "50");
-	add(a, &n, "--election-timeout", "250");
-	if (open && c->cert) {
-		add(a, &n, "--cert-file", a->cert);
-		add(a, &n, "--key-file", a->key);
-		add(a, &n, "--trusted-ca-file", a->ca);
-	}
-	a->argv[n] = NULL;
+	return spawn(p, argv, log, err, err_size);
 }
 
 /* ---- its user */
 
-static bool ask(struct etcd_line *l, const char *path, json_t *body, struct etcd_answer *a)
+static bool ask(struct etcd_http *h, const char *path, json_t *body, struct etcd_answer *a)
 {
-	etcd_line_call(l, path, body, "", START_NS / 4, a);
+	etcd_ask(h, path, body, "", START_NS / 4, a);
 	return a->outcome == ETCD_OK;
 }
 
-/* Nobody knows root's password, and nobody needs it: etcd wants a root before it turns authentication on. */
-static bool protect(struct etcd_line *l, const struct etcd_proc *p, struct etcd_answer *a)
+/* 128 random bits as base64url, without its padding (RFC 4648, 5). */
+static bool make_secret(char secret[ETCD_TOKEN_MAX + 1])
 {
-	unsigned char bytes[16];
-	char root[33];
+	unsigned char bytes[16], text[25];
 
-	if (RAND_bytes(bytes, sizeof(bytes)) != 1) {
+	if (RAND_bytes(bytes, sizeof(bytes)) != 1)
+		return false;
+	EVP_EncodeBlock(text, bytes, sizeof(bytes));
+	for (size_t i = 0; i < 22; i++)
+		secret[i] = text[i] == '+' ? '-' : text[i] == '/' ? '_' : (char)text[i];
+	secret[22] = '\0';
+	return true;
+}
+
+/* Nobody knows root's password, and nobody needs it: etcd wants a root before it turns authentication on. */
+static bool protect(struct etcd_http *h, const struct etcd_proc *p, struct etcd_answer *a)
+{
+	char root[ETCD_TOKEN_MAX + 1];
+
+	if (!make_secret(root)) {
 		snprintf(a->why, sizeof(a->why), "no random numbers for a password");
 		return false;
 	}
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(root + 2 * i, 3, "%02x", bytes[i]);
-	return ask(l, "auth/user/add", json_pack("{s:s, s:s}", "name", "root", "password", root), a) &&
-	       ask(l, "auth/user/grant", json_pack("{s:s, s:s}", "user", "root", "role", "root"), a) &&
-	       ask(l, "auth/role/add", json_pack("{s:s}", "name", "rampart"), a) &&
-	       ask(l, "auth/role/grant",
+	return ask(h, "auth/user/add", json_pack("{s:s, s:s}", "name", "root", "password", root), a) &&
+	       ask(h, "auth/user/grant", json_pack("{s:s, s:s}", "user", "root", "role", "root"), a) &&
+	       ask(h, "auth/role/add", json_pack("{s:s}", "name", "rampart"), a) &&
+	       ask(h, "auth/role/grant",
 		   json_pack("{s:s, s:{s:s, s:o, s:o}}", "name", "rampart", "perm", "permType", "READWRITE", "key",
 			     etcd_key("/rampart/", ""), "range_end", etcd_key_end("/rampart/", "")), a) &&
-	       ask(l, "auth/user/add", json_pack("{s:s, s:s}", "name", "rampart", "password", p->url.token), a) &&
-	       ask(l, "auth/user/grant", json_pack("{s:s, s:s}", "user", "rampart", "role", "rampart"), a) &&
-	       ask(l, "auth/enable", json_object(), a);
+	       ask(h, "auth/user/add", json_pack("{s:s, s:s}", "name", "rampart", "password", p->url.token), a) &&
+	       ask(h, "auth/user/grant", json_pack("{s:s, s:s}", "user", "rampart", "role", "rampart"), a) &&
+	       ask(h, "auth/enable", json_object(), a);
 }
 
-/* Until it takes requests; `path` with `body` (taken) is one that it then answers well. */
-static int wait_until_it_serves(const struct etcd_proc *p, struct etcd_line *l, const char *path, json_t *body, const char *log,
-				char *err, size_t err_size)
+/* Starts it, and waits until it takes requests; `path` with `body` (taken) is one that it then answers well. */
+static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const char *path, json_t *body, const char *log, char *err,
+		      size_t err_size)
 {
 	uint64_t end_ns = clock_now_ns() + START_NS;
+	int ret = spawn_etcd(p, open, log, err, err_size);
+	bool serves = false;
 	struct etcd_answer a;
-	int ret = -EAGAIN;
 
-	while (ret == -EAGAIN) {
-		if (ask(l, path, json_incref(body), &a)) {
-			ret = 0;
-		} else if (has_ended(p, 20)) {
-			snprintf(err, err_size, "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say why)",
-				 log);
+	while (!ret && !serves) {
+		serves = ask(h, path, json_incref(body), &a);
+		if (!serves && has_ended(p, 20)) {
+			snprintf(err, err_size,
+				 "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say why)", log);
 			ret = -ECHILD;
-		} else if (clock_now_ns() > end_ns || a.outcome == ETCD_NO) {
+		} else if (!serves && (clock_now_ns() > end_ns || a.outcome == ETCD_NO)) {
 			snprintf(err, err_size, "%.400s (%.200s may say why%s)", a.why, log,
 				 !p->target.cert ? "" : "; its certificate has to be good for serverAuth and clientAuth");
 			ret = -ETIMEDOUT;
@@ -257,86 +227,60 @@ static int wait_until_it_serves(const struct etcd_proc *p, struct etcd_line *l, 
 	return ret;
 }
 
-static int begin_private(struct etcd_proc *p, struct arguments *a, const struct etcd_proc_config *c, char *err, size_t err_size)
+static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t err_size)
 {
 	struct etcd_target t = { .name = "its Unix socket", .base = "http://localhost/v3/", .patience_ns = START_NS };
-	struct etcd_line *line;
+	struct etcd_http *http;
 	struct etcd_answer answer = { 0 };
 	int ret;
 
-	snprintf(t.unix_socket, sizeof(t.unix_socket), "%s/%s", p->folder, CLIENT);
-	ret = etcd_line_new(&t, &line);
+	snprintf(t.unix_socket, sizeof(t.unix_socket), "%s/%s", p->folder, SOCKET);
+	ret = etcd_http_new(&t, NULL, &http);
 	if (ret)
 		return ret;
-	fill_arguments(p, c, false, a);
-	ret = spawn(p, a->argv, c->log, err, err_size);
-	if (ret == 0)
-		ret = wait_until_it_serves(p, line, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), c->log, err,
-					   err_size);
-	if (ret == 0 && !protect(line, p, &answer)) {
+	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), log, err, err_size);
+	if (ret == 0 && !protect(http, p, &answer)) {
 		snprintf(err, err_size, "etcd cannot be given a password: %s", answer.why);
 		ret = -EPROTO;
 	}
-	etcd_line_free(line);
+	etcd_http_free(http);
 	end(p);
 	return ret;
 }
 
-static int begin_open(struct etcd_proc *p, struct arguments *a, const struct etcd_proc_config *c, char *err, size_t err_size)
+static int begin_open(struct etcd_proc *p, const char *log, char *err, size_t err_size)
 {
-	struct etcd_line *line;
-	int ret = etcd_line_new(&p->target, &line);
+	json_t *login = json_pack("{s:s, s:s}", "name", "rampart", "password", p->url.token);
+	struct etcd_http *http;
+	int ret = etcd_http_new(&p->target, NULL, &http);
 
-	if (ret)
-		return ret;
-	fill_arguments(p, c, true, a);
-	ret = spawn(p, a->argv, c->log, err, err_size);
 	if (ret == 0)
-		ret = wait_until_it_serves(p, line, "auth/authenticate",
-					   json_pack("{s:s, s:s}", "name", "rampart", "password", p->url.token), c->log, err,
-					   err_size);
-	etcd_line_free(line);
+		ret = etcd_begin(p, true, http, "auth/authenticate", login, log, err, err_size);
+	else
+		json_decref(login);
+	etcd_http_free(http);
 	return ret;
 }
 
 /* ---- */
 
-static int make_token(char token[BUS_TOKEN_MAX + 1])
-{
-	unsigned char bytes[16], text[25];
-
-	if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-		return -EIO;
-	EVP_EncodeBlock(text, bytes, sizeof(bytes));
-	for (size_t i = 0; i < 22; i++)		/* base64url, without its padding (RFC 4648, 5) */
-		token[i] = text[i] == '+' ? '-' : text[i] == '/' ? '_' : (char)text[i];
-	token[22] = '\0';
-	return 0;
-}
-
 static int set_url(struct etcd_proc *p, const struct etcd_proc_config *c, char *err, size_t err_size)
 {
 	bool brackets = strchr(c->host, ':');
-	struct bus_url u = { .tls = c->cert, .brackets = brackets, .port = c->port ? c->port : free_port() };
-	char text[BUS_HOST_MAX + 4];
+	struct etcd_url u = { .tls = c->cert, .port = free_port(brackets ? AF_INET6 : AF_INET) };
 
-	if (make_token(u.token) || strlen(c->host) > BUS_HOST_MAX || strlen(c->run) > BUS_RUN_MAX) {
+	if (!make_secret(u.token) || strlen(c->host) > ETCD_HOST_MAX || strlen(c->run) > ETCD_RUN_MAX) {
 		snprintf(err, err_size, "no random numbers, or a host's or a run's name that is too long");
 		return -EINVAL;
 	}
-	snprintf(u.host, sizeof(u.host), "%s", c->host);
+	snprintf(u.host, sizeof(u.host), brackets ? "[%s]" : "%s", c->host);
 	snprintf(u.run, sizeof(u.run), "%s", c->run);
-	bus_url_secret(&u, p->text);
-	if (bus_url_parse(p->text, &p->url, err, err_size))
+	if (etcd_url_parse(etcd_url_secret(&u, p->text), &p->url, err, err_size))
 		return -EINVAL;
 	if (!u.tls)
-		snprintf(u.host, sizeof(u.host), "%s", brackets ? "::1" : "127.0.0.1");
-	bus_url_secret(&u, p->local_text);
-	snprintf(p->target.name, sizeof(p->target.name), "%s%s%s:%u", brackets ? "[" : "", p->url.host, brackets ? "]" : "",
-		 u.port);
-	snprintf(text, sizeof(text), "%s%s%s", brackets ? "[" : "", u.host, brackets ? "]" : "");
-	snprintf(p->target.base, sizeof(p->target.base), "http%s://%s:%u/v3/", u.tls ? "s" : "", text, u.port);
-	return 0;
+		snprintf(u.host, sizeof(u.host), "%s", brackets ? "[::1]" : "127.0.0.1");
+	etcd_url_secret(&u, p->local_text);
+	return etcd_target_set(&p->target, &u, NULL, NULL, NULL);
 }
 
 /* Below $TMPDIR, if its path leaves room for a Unix socket's (unix(7): 108 bytes), else below /tmp. */
@@ -356,24 +300,10 @@ static int make_folder(struct etcd_proc *p, char *err, size_t err_size)
 	return ret;
 }
 
-static int absolute(const char *name, char out[4096], char *err, size_t err_size)
+static int set_tls(struct etcd_proc *p, const struct etcd_proc_config *c, char *err, size_t err_size)
 {
-	char *path = realpath(name, NULL);
-	int ret = path ? 0 : -errno;
-
-	if (path && strlen(path) >= 4096)
-		ret = -ENAMETOOLONG;
-	if (ret)
-		snprintf(err, err_size, "cannot read %s: %s", name, strerror(-ret));
-	else
-		snprintf(out, 4096, "%s", path);
-	free(path);
-	return ret;
-}
-
-static int set_tls(struct etcd_proc *p, const struct etcd_proc_config *c, struct arguments *a, char *err, size_t err_size)
-{
-	int ret;
+	const char *const names[] = { c->ca, c->cert, c->key };
+	char **const paths[] = { &p->target.ca, &p->target.cert, &p->target.key };
 
 	if (!c->ca && !c->cert && !c->key)
 		return 0;
@@ -381,42 +311,37 @@ static int set_tls(struct etcd_proc *p, const struct etcd_proc_config *c, struct
 		snprintf(err, err_size, "TLS of etcd needs its CA, a certificate and a key: give all three, or none");
 		return -EINVAL;
 	}
-	ret = absolute(c->ca, a->ca, err, err_size);
-	if (ret == 0)
-		ret = absolute(c->cert, a->cert, err, err_size);
-	if (ret == 0)
-		ret = absolute(c->key, a->key, err, err_size);
-	if (ret)
-		return ret;
-	p->target.ca = strdup(c->ca);
-	p->target.cert = strdup(c->cert);
-	p->target.key = strdup(c->key);
-	return p->target.ca && p->target.cert && p->target.key ? 0 : -ENOMEM;
+	for (size_t i = 0; i < 3; i++) {
+		*paths[i] = realpath(names[i], NULL);
+		if (!*paths[i]) {
+			int ret = -errno;
+
+			snprintf(err, err_size, "cannot read %s: %s", names[i], strerror(-ret));
+			return ret;
+		}
+	}
+	return 0;
 }
 
 int etcd_proc_start(const struct etcd_proc_config *c, struct etcd_proc **out, char *err, size_t err_size)
 {
 	struct etcd_proc *p = calloc(1, sizeof(*p));
-	struct arguments *a = calloc(1, sizeof(*a));
-	int ret = -ENOMEM;
+	int ret;
 
 	snprintf(err, err_size, "this machine is out of memory");
-	if (!p || !a)
-		goto out;
+	if (!p)
+		return -ENOMEM;
 	p->pid_fd = -1;
-	p->target.patience_ns = 5 * NS_PER_S;
-	curl_global_init(CURL_GLOBAL_DEFAULT);
 	ret = set_url(p, c, err, err_size);
+	p->target.patience_ns = 5 * NS_PER_S;
 	if (ret == 0)
-		ret = set_tls(p, c, a, err, err_size);
+		ret = set_tls(p, c, err, err_size);
 	if (ret == 0)
 		ret = make_folder(p, err, err_size);
 	if (ret == 0)
-		ret = begin_private(p, a, c, err, err_size);
+		ret = begin_private(p, c->log, err, err_size);
 	if (ret == 0)
-		ret = begin_open(p, a, c, err, err_size);
-out:
-	free(a);
+		ret = begin_open(p, c->log, err, err_size);
 	if (ret)
 		etcd_proc_free(p);
 	else
@@ -440,9 +365,7 @@ void etcd_proc_free(struct etcd_proc *p)
 	end(p);
 	if (p->folder[0])
 		nftw(p->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	free(p->target.ca);
-	free(p->target.cert);
-	free(p->target.key);
+	etcd_target_clear(&p->target);
 	explicit_bzero(p, sizeof(*p));
 	free(p);
 }

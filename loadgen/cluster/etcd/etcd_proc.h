@@ -5,13 +5,11 @@
 #define RAMPART_LOADGEN_CLUSTER_ETCD_PROC_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct etcd_proc;
 
 struct etcd_proc_config {	/* strings are borrowed during etcd_proc_start only */
 	const char *host;	/* how the other hosts reach this one: a name or an IP address, without brackets */
-	uint16_t port;		/* 0: a free one */
 	const char *run;	/* the run's name in the URL */
 	const char *log;	/* etcd's output goes to this file */
 	/* TLS: etcd serves with this certificate and key, and takes clients with a certificate of this CA only; NULL: no TLS.

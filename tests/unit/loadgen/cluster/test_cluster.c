@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One host of a run on a bus that is a table in this program, which plays the other hosts too: the clock, words, barriers and hosts that
+/* One host of a run in a store that is a table in this program, which plays the other hosts too: the clock, words, barriers and hosts that
  * do not keep to the rules. */
 #include "tests/unit/helpers/unit.h"
 
@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "loadgen/cluster/cluster.h"
-#include "loadgen/cluster/etcd/bus.h"
+#include "loadgen/cluster/cluster_core.h"
 #include "loadgen/cluster/value.h"
 
 #define OTHER_1	"00000000000000000000000000000001"
@@ -20,10 +19,10 @@
 #define UUID	"0123456789abcdef0123456789abcdef"
 #define CROWD	1500
 
-/* ---- The bus */
+/* ---- The store */
 
 struct key {
-	char name[BUS_KEY_MAX + 1];
+	char name[ETCD_KEY_MAX + 1];
 	char *value;		/* NULL: it is not there */
 	size_t bytes;
 	int64_t created;
@@ -31,7 +30,7 @@ struct key {
 
 struct watch {
 	const char *prefix;
-	const struct bus_watch_events *events;
+	const struct etcd_watch_events *events;
 	void *arg;
 };
 
@@ -40,10 +39,10 @@ enum happening { KEY_IS, KEY_GONE, CAUGHT_UP, WRITTEN };
 struct event {
 	enum happening what;
 	struct watch *watch;
-	struct bus_entry entry;
-	bus_done_fn *done;
+	struct etcd_entry entry;
+	etcd_done_fn *done;
 	void *arg;
-	enum bus_status status;
+	enum etcd_status status;
 };
 
 static struct key keys[8192];
@@ -85,7 +84,7 @@ static void tell_watch(struct watch *w, const struct key *k)
 	if (k->value)
 		memcpy(copy, k->value, k->bytes);
 	e->watch = w;
-	e->entry = (struct bus_entry){ .key = strdup(k->name), .value = copy, .bytes = k->bytes, .created = k->created, .written = revision };
+	e->entry = (struct etcd_entry){ .key = strdup(k->name), .value = copy, .bytes = k->bytes, .created = k->created, .written = revision };
 }
 
 static void change(const char *name, const void *value, size_t bytes)
@@ -134,24 +133,24 @@ static void on_deliver(struct ev_loop *l, struct ev_timer *w, int revents)
 
 		if (e.what == KEY_IS)
 			e.watch->events->on_entry(e.watch->arg, &e.entry);
-		else if (e.what == KEY_GONE)
-			e.watch->events->on_gone(e.watch->arg, e.entry.key, revision);
+		else if (e.what == KEY_GONE && e.watch->events->on_gone)
+			e.watch->events->on_gone(e.watch->arg, e.entry.key);
 		else if (e.what == WRITTEN && e.done)
-			e.done(e.arg, &(struct bus_result){ .status = e.status, .revision = revision });
+			e.done(e.arg, e.status, NULL);
 		else if (e.what == CAUGHT_UP && e.watch->events->on_caught_up)
-			e.watch->events->on_caught_up(e.watch->arg, revision);
+			e.watch->events->on_caught_up(e.watch->arg);
 		free((char *)e.entry.key);
 		free((char *)e.entry.value);
 	}
 	next_event = n_events = 0;
 }
 
-int bus_open(const struct bus_config *cfg, struct ev_loop *l, const struct bus_events *ev, void *arg, struct bus **out, char *err,
-	     size_t err_size)
+int etcd_open(const struct etcd_config *cfg, struct ev_loop *l, etcd_out_fn *on_out_of_it, void *arg, struct etcd **out, char *err,
+	      size_t err_size)
 {
 	(void)cfg;
 	(void)l;
-	(void)ev;
+	(void)on_out_of_it;
 	(void)arg;
 	(void)err;
 	(void)err_size;
@@ -159,45 +158,42 @@ int bus_open(const struct bus_config *cfg, struct ev_loop *l, const struct bus_e
 	return 0;
 }
 
-void bus_close(struct bus *b, uint64_t wait_ns)
+void etcd_close(struct etcd *b, uint64_t wait_ns)
 {
 	(void)b;
 	(void)wait_ns;
 }
 
-const char *bus_trouble(const struct bus *b)
+const char *etcd_trouble(const struct etcd *b)
 {
 	(void)b;
 	return NULL;
 }
 
-static bool holds(const struct bus_guard *g)
+static bool holds(const struct etcd_guard *g)
 {
-	return g->kind == BUS_ABSENT ? !is_there(g->key) : is_there(g->key) && find(g->key)->created == g->revision;
+	return g->created ? is_there(g->key) && find(g->key)->created == g->created : !is_there(g->key);
 }
 
-static void write_one(const struct bus_write *w)
+static void write_one(const struct etcd_write *w)
 {
 	n_writes++;
-	if (w->kind == BUS_DELETE_BELOW) {
+	if (w->below) {
 		for (unsigned i = 0; i < n_keys; i++)
 			if (keys[i].value && !strncmp(keys[i].name, w->key, strlen(w->key)))
 				change(keys[i].name, NULL, 0);
 		return;
 	}
-	assert_true(w->kind == BUS_PUT_LEASED || w->kind == BUS_DELETE);
-	if (w->kind == BUS_PUT_LEASED || is_there(w->key))
-		change(w->key, w->kind == BUS_PUT_LEASED ? w->value : NULL, w->bytes);
+	if (w->value || is_there(w->key))
+		change(w->key, w->value, w->bytes);
 }
 
-int bus_transact(struct bus *b, const struct bus_guard *guards, size_t n, const struct bus_write *w, size_t writes, bus_done_fn *done,
-		 void *arg)
+int etcd_transact(struct etcd *b, const struct etcd_guard *guards, size_t n, const struct etcd_write *w, etcd_done_fn *done, void *arg)
 {
 	bool all = true;
 	struct event *e;
 
 	(void)b;
-	assert_int_equal(writes, 1);
 	for (size_t i = 0; i < n; i++)
 		all = all && holds(&guards[i]);
 	if (all)
@@ -205,13 +201,13 @@ int bus_transact(struct bus *b, const struct bus_guard *guards, size_t n, const 
 	e = add_event(WRITTEN);
 	e->done = done;
 	e->arg = arg;
-	e->status = all ? BUS_DONE : BUS_REFUSED;
-	if (all && others && w->kind == BUS_PUT_LEASED)
+	e->status = all ? ETCD_DONE : ETCD_REFUSED;
+	if (all && others && w->value)
 		others(w->key, w->value, w->bytes);
 	return 0;
 }
 
-int bus_watch_start(struct bus *b, const char *prefix, const struct bus_watch_events *ev, void *arg, struct bus_watch **out)
+int etcd_watch(struct etcd *b, const char *prefix, const struct etcd_watch_events *ev, void *arg)
 {
 	struct watch *w = &watches[n_watches++];
 
@@ -221,7 +217,6 @@ int bus_watch_start(struct bus *b, const char *prefix, const struct bus_watch_ev
 		if (keys[i].value && !strncmp(keys[i].name, prefix, strlen(prefix)))
 			tell_watch(w, &keys[i]);
 	add_event(CAUGHT_UP)->watch = w;
-	*out = NULL;
 	return 0;
 }
 
@@ -356,7 +351,7 @@ static bool crowded;		/* CROWD candidates that are no hosts come too */
 
 static void begin(bool leads, bool go_on)
 {
-	struct cluster_config cfg = { .url = "", .hosts = leads ? 3 : 0, .leads = leads, .joins = !leads, .lease_ns = 10 * NS_PER_S,
+	struct cluster_config cfg = { .etcd.url = "", .hosts = leads ? 3 : 0, .leads = leads, .joins = !leads, .etcd.lease_ns = 10 * NS_PER_S,
 				      .join_timeout_ns = 60 * NS_PER_S, .go_on_after_loss = go_on };
 	char err[512] = "";
 
@@ -372,7 +367,7 @@ static void begin(bool leads, bool go_on)
 		fail_msg("%s", err);
 	assert_int_equal(cluster_rank(cluster), leads ? 0 : 1);
 	assert_int_equal(cluster_hosts(cluster), leads ? 3 : 2);
-	snprintf(uuid, sizeof(uuid), "%s", cluster_uuid(cluster));
+	snprintf(uuid, sizeof(uuid), "%s", cluster->uuid);
 	cluster_listen(cluster, &cluster_events, NULL);
 	run();
 }
@@ -396,7 +391,7 @@ static const char *of_run(const char *fmt, ...) __attribute__((format(printf, 1,
 
 static const char *of_run(const char *fmt, ...)
 {
-	static char key[BUS_KEY_MAX + 1];
+	static char key[ETCD_KEY_MAX + 1];
 	size_t n = (size_t)snprintf(key, sizeof(key), "%s/", uuid);
 	va_list ap;
 
@@ -434,7 +429,7 @@ static void a_clock(const char *key, const char *value, size_t bytes)
 	if (strcmp(key, of_run("up/clock/1")) != 0)
 		return;
 	asked++;
-	question = value_unpack(value, bytes, 1000);
+	question = value_unpack(value, bytes, 1000, SIZE_MAX, NULL);
 	n = json_integer_value(json_object_get(question, "n"));
 	json_decref(question);
 	if (lies) {
@@ -520,7 +515,7 @@ static void ask(unsigned rank, int n)
 static int answered(unsigned rank)
 {
 	struct key *k = find(of_run("to/%u.clock", rank));
-	json_t *answer_of = k && k->value ? value_unpack(k->value, k->bytes, 1000) : NULL;
+	json_t *answer_of = k && k->value ? value_unpack(k->value, k->bytes, 1000, SIZE_MAX, NULL) : NULL;
 	int n = (int)json_integer_value(json_object_get(answer_of, "n"));
 
 	json_decref(answer_of);

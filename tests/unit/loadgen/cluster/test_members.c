@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The membership of a run on a store that is no store: a list of changes, which each host sees in its order and at its own pace.
+/* The membership of a run in an etcd that is none: a list of changes, which each host sees in its order and at its own pace.
  * Thousands of schedules are drawn from a seed. */
 #include "tests/unit/helpers/unit.h"
 
@@ -8,34 +8,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/random.h"
-#include "loadgen/cluster/members.h"
+#include "loadgen/cluster/cluster_core.h"
 
 #define HOSTS_MAX	8
 #define CHANGES_MAX	512
 #define UUID		"0123456789abcdef0123456789abcdef"
 
-/* A change of the store: `entry` NULL: the key is gone. The keys below "here/" come by a watch of their own. */
+/* A change of the store: `value` NULL: the key is gone. */
 struct change {
 	char key[96];
-	json_t *entry;
+	char *value;
+	size_t bytes;
 	int64_t created, written;
 };
 
 static struct change changes[CHANGES_MAX];
 static unsigned change_count;
 
+struct watch {
+	char prefix[64];
+	const struct etcd_watch_events *events;
+	void *arg;
+	unsigned seen;		/* changes that were delivered */
+	bool caught_up;
+};
+
+struct done {			/* a transaction that took place, or did not; its end is not told yet */
+	etcd_done_fn *done;
+	void *arg;
+	enum etcd_status status;
+};
+
+struct etcd {			/* a host's connection */
+	struct watch watches[4];
+	struct done ends[64];
+	unsigned n_watches, n_ends, next_end;
+};
+
 struct host {
-	struct members *m;
-	char id[MEMBERS_ID_LEN + 1];
-	json_t *entry;
-	unsigned seen, here_seen;	/* changes that its two watches have delivered */
-	bool dead, out, sealed, caught_up;
-	int error;
-	char why[MEMBERS_TEXT_MAX], lost_why[MEMBERS_TEXT_MAX];
-	uint32_t lost;			/* a bit for each rank */
-	bool ends_seal;			/* its seal's transaction has ended: it is not told yet */
-	bool seal_done;
+	struct cluster *c;
+	struct etcd store;
+	bool dead;
 };
 
 static struct host hosts[HOSTS_MAX];
@@ -53,25 +69,85 @@ static const struct change *find(const char *key)
 {
 	for (unsigned i = change_count; i-- > 0;)
 		if (!strcmp(changes[i].key, key))
-			return changes[i].entry ? &changes[i] : NULL;
+			return changes[i].value ? &changes[i] : NULL;
 	return NULL;
 }
 
-static void put(const char *key, json_t *entry)
+static void put_bytes(const char *key, const void *value, size_t bytes)
 {
 	const struct change *old = find(key);
 	struct change *c = &changes[change_count];
 
 	assert_true(change_count < CHANGES_MAX);
 	snprintf(c->key, sizeof(c->key), "%s", key);
-	c->entry = entry;
+	c->value = value ? malloc(bytes + 1) : NULL;
+	c->bytes = bytes;
+	if (value)
+		memcpy(c->value, value, bytes);
 	c->written = ++change_count;
 	c->created = old ? old->created : c->written;
 }
 
-static void host_key(const struct host *h, char key[96])
+/* Takes the document over; NULL: the key goes. */
+static void put(const char *key, json_t *document)
 {
-	snprintf(key, 96, "members/host/%s", h->id);
+	char *text = document ? json_dumps(document, JSON_ENCODE_ANY) : NULL;
+
+	put_bytes(key, text, text ? strlen(text) : 0);
+	json_decref(document);
+	free(text);
+}
+
+int etcd_open(const struct etcd_config *cfg, struct ev_loop *l, etcd_out_fn *on_out, void *arg, struct etcd **out, char *err,
+	      size_t err_size)
+{
+	(void)cfg;
+	(void)l;
+	(void)on_out;
+	(void)arg;
+	(void)err;
+	(void)err_size;
+	*out = &hosts[host_count - 1].store;
+	return 0;
+}
+
+void etcd_close(struct etcd *e, uint64_t wait_ns)
+{
+	(void)e;
+	(void)wait_ns;
+}
+
+const char *etcd_trouble(const struct etcd *e)
+{
+	(void)e;
+	return NULL;
+}
+
+int etcd_watch(struct etcd *e, const char *prefix, const struct etcd_watch_events *events, void *arg)
+{
+	struct watch *w = &e->watches[e->n_watches++];
+
+	assert_true(e->n_watches <= N_ELEMENTS(e->watches));
+	*w = (struct watch){ .events = events, .arg = arg };
+	snprintf(w->prefix, sizeof(w->prefix), "%s", prefix);
+	return 0;
+}
+
+int etcd_transact(struct etcd *e, const struct etcd_guard *guards, size_t n, const struct etcd_write *w, etcd_done_fn *done, void *arg)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct change *c = find(guards[i].key);
+
+		all = all && (c ? c->created : 0) == guards[i].created;
+	}
+	if (all && (w->value || find(w->key)))
+		put_bytes(w->key, w->value, w->bytes);
+	seals += all && !strcmp(w->key, "members/sealed");
+	assert_true(e->n_ends < N_ELEMENTS(e->ends));
+	e->ends[e->n_ends++] = (struct done){ done, arg, all ? ETCD_DONE : ETCD_REFUSED };
+	return 0;
 }
 
 static void begin(void)
@@ -83,11 +159,9 @@ static void begin(void)
 static void end(void)
 {
 	for (unsigned i = 0; i < change_count; i++)
-		json_decref(changes[i].entry);
-	for (unsigned i = 0; i < host_count; i++) {
-		members_free(hosts[i].m);
-		json_decref(hosts[i].entry);
-	}
+		free(changes[i].value);
+	for (unsigned i = 0; i < host_count; i++)
+		cluster_free(hosts[i].c);
 }
 
 static bool refuse_odd(void *arg, const json_t *leader, const json_t *member, char *why, size_t why_size)
@@ -96,140 +170,62 @@ static bool refuse_odd(void *arg, const json_t *leader, const json_t *member, ch
 	assert_non_null(leader);
 	if (!json_object_get(member, "odd"))
 		return true;
-	snprintf(why, why_size, "it is odd");
+	snprintf(why, why_size, "it is %.3s", json_string_value(json_object_get(member, "odd")));
 	return false;
 }
 
 static struct host *add_host(const char *name, uint32_t wants, bool leads, bool joins)
 {
-	struct cluster_config cfg = { .hosts = wants, .leads = leads, .joins = joins, .lease_ns = 10000000000 };
-	struct host *h = &hosts[host_count];
-	struct members_config of = { .id = h->id, .uuid = h->id, .check = refuse_odd };
+	struct cluster_config cfg = { .hosts = wants, .leads = leads, .joins = joins, .etcd.lease_ns = 10 * NS_PER_S };
+	struct host *h = &hosts[host_count++];
+	char err[256];
 
-	snprintf(h->id, sizeof(h->id), "%08x%024x", (unsigned)random_next(&seed), ++host_count);
-	h->entry = members_entry(&cfg, json_pack("{s:s}", "name", name));
-	assert_int_equal(members_new(&of, &h->m), 0);
+	assert_int_equal(cluster_begin(&cfg, ev_default_loop(0), json_pack("{s:s}", "name", name), refuse_odd, NULL, &h->c, err, sizeof(err)), 0);
 	return h;
 }
 
 /* ---- A host */
 
-static void seal(struct host *h)
+static bool see(struct watch *w)
 {
-	char key[96];
-	const char *id;
-	int64_t created;
+	const struct change *c = &changes[w->seen];
 
-	h->ends_seal = true;
-	h->seal_done = !find("members/sealed");
-	for (uint32_t i = 0; (id = members_sealing(h->m, i, &created)); i++) {
-		snprintf(key, sizeof(key), "members/host/%s", id);
-		h->seal_done = h->seal_done && find(key) && find(key)->created == created;
-	}
-	if (h->seal_done) {
-		put("members/sealed", json_deep_copy(members_seal(h->m)));
-		seals++;
-	}
-}
-
-static void obey(struct host *h)
-{
-	struct members_action a;
-	char key[96];
-
-	while (members_next(h->m, &a)) {
-		assert_false(h->out);
-		switch (a.what) {
-		case MEMBERS_JOIN:
-			host_key(h, key);
-			if (!find("members/sealed"))
-				put(key, json_incref(h->entry));
-			break;
-		case MEMBERS_HERE:
-			snprintf(key, sizeof(key), "here/%.32s/%.32s", a.id, h->id);
-			put(key, json_true());
-			break;
-		case MEMBERS_REFUSE:
-			snprintf(key, sizeof(key), "members/refused/%.32s", a.id);
-			put(key, json_string(a.why));
-			break;
-		case MEMBERS_SEAL:
-			seal(h);
-			break;
-		case MEMBERS_LEADS:
-			break;
-		case MEMBERS_SEALED:
-			assert_false(h->sealed);
-			h->sealed = true;
-			break;
-		case MEMBERS_LOST:
-			assert_true(h->sealed && a.rank && !(h->lost & 1u << a.rank));
-			h->lost |= 1u << a.rank;
-			snprintf(h->lost_why, sizeof(h->lost_why), "%s", a.why);
-			break;
-		case MEMBERS_GONE:
-			break;
-		case MEMBERS_OUT:
-			h->out = true;
-			h->error = a.error;
-			snprintf(h->why, sizeof(h->why), "%s", a.why);
-			break;
-		}
-	}
-}
-
-static bool see_member(struct host *h)
-{
-	const struct change *c;
-
-	if (h->seen == change_count) {
-		if (h->caught_up)
+	if (w->seen == change_count) {
+		if (w->caught_up)
 			return false;
-		h->caught_up = true;
-		members_on_caught_up(h->m);
+		w->caught_up = true;
+		if (w->events->on_caught_up)
+			w->events->on_caught_up(w->arg);
 		return true;
 	}
-	c = &changes[h->seen++];
-	if (strncmp(c->key, "members/", 8))
+	w->seen++;
+	if (strncmp(c->key, w->prefix, strlen(w->prefix)) != 0)
 		return true;
-	if (c->entry)
-		members_on_entry(h->m, c->key + 8, c->entry, c->created, c->written);
-	else
-		members_on_gone(h->m, c->key + 8);
-	return true;
-}
-
-static bool see_here(struct host *h)
-{
-	const struct change *c;
-	char prefix[64];
-
-	if (h->here_seen == change_count)
-		return false;
-	c = &changes[h->here_seen++];
-	snprintf(prefix, sizeof(prefix), "here/%s/", h->id);
-	if (c->entry && !strncmp(c->key, prefix, strlen(prefix)))
-		members_on_here(h->m, c->key + strlen(prefix));
+	if (c->value)
+		w->events->on_entry(w->arg, &(struct etcd_entry){ c->key, c->value, c->bytes, c->created, c->written });
+	else if (w->events->on_gone)
+		w->events->on_gone(w->arg, c->key);
 	return true;
 }
 
 /* One step of one host; false if there is none to take. */
 static bool step(struct host *h)
 {
-	bool did;
+	struct etcd *e = &h->store;
+	unsigned first = draw(e->n_watches);
 
-	if (h->dead || h->out)
+	if (h->dead || h->c->out)
 		return false;
-	if (h->ends_seal && !draw(2)) {
-		h->ends_seal = false;
-		members_written(h->m, MEMBERS_SEAL, h->seal_done);
-		did = true;
-	} else {
-		did = draw(2) ? see_member(h) || see_here(h) : see_here(h) || see_member(h);
-		did = did || h->ends_seal;
+	if (e->next_end < e->n_ends && !draw(2)) {
+		struct done d = e->ends[e->next_end++];
+
+		d.done(d.arg, d.status, NULL);
+		return true;
 	}
-	obey(h);
-	return did;
+	for (unsigned i = 0; i < e->n_watches; i++)
+		if (see(&e->watches[(first + i) % e->n_watches]))
+			return true;
+	return e->next_end < e->n_ends;
 }
 
 static void run_all(void)
@@ -243,22 +239,33 @@ static void run_all(void)
 
 static void take_key_away(const struct host *h)
 {
-	char key[96];
-
-	host_key(h, key);
-	if (find(key))
-		put(key, NULL);
+	if (find(h->c->key))
+		put(h->c->key, NULL);
 }
 
 /* A crash: the store notices when the lease ends; what hangs on it goes in one transaction. */
 static void crash(struct host *h)
 {
-	const struct change *sealed = find("members/sealed");
-
 	h->dead = true;
 	take_key_away(h);
-	if (sealed && h->sealed && !members_rank(h->m))
+	if (find("members/sealed") && h->c->epoch && !h->c->rank)
 		put("members/sealed", NULL);
+}
+
+/* What the host was told: the ranks that it lost, a bit for each, and the last reason. */
+static uint32_t lost(const struct host *h, const char **why)
+{
+	const struct told *t;
+	uint32_t ranks = 0;
+
+	STAILQ_FOREACH(t, &h->c->told, next) {
+		if (t->what != TELL_LOST)
+			continue;
+		assert_true(h->c->epoch && t->rank && !(ranks & 1u << t->rank));
+		ranks |= 1u << t->rank;
+		*why = t->text;
+	}
+	return ranks;
 }
 
 /* ---- Tests */
@@ -271,13 +278,13 @@ TEST(joining__three_hosts__ranks_in_order_of_creation)
 	run_all();
 	assert_int_equal(seals, 1);
 	for (int i = 0; i < 3; i++) {
-		assert_true(hosts[i].sealed);
-		assert_int_equal(members_hosts(hosts[i].m), 3);
-		assert_int_equal(members_epoch(hosts[i].m), members_epoch(hosts[0].m));
-		assert_string_equal(members_uuid(hosts[i].m), members_uuid(hosts[0].m));
+		assert_true(hosts[i].c->epoch);
+		assert_int_equal(hosts[i].c->host_count, 3);
+		assert_int_equal(hosts[i].c->epoch, hosts[0].c->epoch);
+		assert_string_equal(hosts[i].c->uuid, hosts[0].c->uuid);
 		for (int k = 0; k < 3; k++)
-			assert_int_equal(members_created(hosts[i].m) < members_created(hosts[k].m),
-					 members_rank(hosts[i].m) < members_rank(hosts[k].m));
+			assert_int_equal(hosts[i].c->created < hosts[k].c->created,
+					 hosts[i].c->rank < hosts[k].c->rank);
 	}
 	end();
 }
@@ -291,8 +298,8 @@ TEST(joining__leader_comes_last__has_rank_0)
 	assert_int_equal(seals, 0);
 	add_host("lead", 3, true, false);
 	run_all();
-	assert_int_equal(members_rank(hosts[2].m), 0);
-	assert_true(hosts[0].sealed && hosts[1].sealed && hosts[2].sealed);
+	assert_int_equal(hosts[2].c->rank, 0);
+	assert_true(hosts[0].c->epoch && hosts[1].c->epoch && hosts[2].c->epoch);
 	end();
 }
 
@@ -303,9 +310,9 @@ TEST(joining__second_leader__refused)
 	run_all();
 	add_host("two", 2, true, false);
 	run_all();
-	assert_true(hosts[1].out);
-	assert_int_equal(hosts[1].error, -EACCES);
-	assert_non_null(strstr(hosts[1].why, "host one leads this run already"));
+	assert_true(hosts[1].c->out);
+	assert_int_equal(hosts[1].c->error, -EACCES);
+	assert_non_null(strstr(hosts[1].c->why, "host one leads this run already"));
 	end();
 }
 
@@ -317,11 +324,11 @@ TEST(joining__late__told_which_hosts_the_run_has)
 	run_all();
 	add_host("bob", 2, false, false);
 	run_all();
-	assert_true(hosts[2].out);
-	assert_int_equal(hosts[2].error, -EACCES);
-	assert_non_null(strstr(hosts[2].why, "ann"));
-	assert_non_null(strstr(hosts[2].why, "bob"));
-	assert_false(hosts[0].out || hosts[1].out);
+	assert_true(hosts[2].c->out);
+	assert_int_equal(hosts[2].c->error, -EACCES);
+	assert_non_null(strstr(hosts[2].c->why, "ann"));
+	assert_non_null(strstr(hosts[2].c->why, "bob"));
+	assert_false(hosts[0].c->out || hosts[1].c->out);
 	end();
 }
 
@@ -330,15 +337,28 @@ TEST(joining__other_number_or_failed_check__refused_with_reason)
 	begin();
 	add_host("lead", 2, true, false);
 	add_host("three", 3, false, false);
-	json_object_set_new(json_object_get(add_host("x", 2, false, false)->entry, "about"), "odd", json_true());
+	json_object_set_new(json_object_get(add_host("x", 2, false, false)->c->entry, "about"), "odd", json_string("odd"));
 	run_all();
-	assert_non_null(strstr(hosts[1].why, "it wants a run of 3 hosts"));
-	assert_non_null(strstr(hosts[2].why, "it is odd"));
+	assert_non_null(strstr(hosts[1].c->why, "it wants a run of 3 hosts"));
+	assert_non_null(strstr(hosts[2].c->why, "it is odd"));
 	assert_int_equal(seals, 0);
 	add_host("good", 2, false, false);
 	run_all();
 	assert_int_equal(seals, 1);
-	assert_true(hosts[0].sealed && hosts[3].sealed);
+	assert_true(hosts[0].c->epoch && hosts[3].c->epoch);
+	end();
+}
+
+/* A reason may be cut in the middle of a character that a candidate wrote. */
+TEST(joining__refused_for_a_reason_that_is_no_text__leader_goes_on)
+{
+	begin();
+	add_host("lead", 2, true, false);
+	json_object_set_new(json_object_get(add_host("x", 2, false, false)->c->entry, "about"), "odd", json_string("xx\xc3\xa9"));
+	run_all();
+	assert_true(hosts[1].c->out);
+	assert_non_null(strstr(hosts[1].c->why, "it is xx\\xc3"));
+	assert_false(hosts[0].c->out);
 	end();
 }
 
@@ -354,26 +374,27 @@ TEST(joining__ghosts_of_a_crashed_run__not_sealed_in)
 	put("members/host/00000000000000000000000000000001", NULL);
 	run_all();
 	assert_int_equal(seals, 1);
-	assert_true(hosts[0].sealed && hosts[1].sealed);
+	assert_true(hosts[0].c->epoch && hosts[1].c->epoch);
 	end();
 }
 
 TEST(loss__member__named_on_all_and_final)
 {
+	const char *why = "";
 	uint32_t rank;
 
 	begin();
 	for (int i = 0; i < 3; i++)
 		add_host(i ? "other" : "first", 3, i == 0, false);
 	run_all();
-	rank = members_rank(hosts[2].m);
+	rank = hosts[2].c->rank;
 	crash(&hosts[2]);
 	run_all();
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(hosts[i].lost, 1u << rank);
-		assert_non_null(strstr(hosts[i].lost_why, "host other (rank "));
-		assert_true(members_is_lost(hosts[i].m, rank));
-		assert_true(members_is_absent(hosts[i].m, rank));
+		assert_int_equal(lost(&hosts[i], &why), 1u << rank);
+		assert_non_null(strstr(why, "host other (rank "));
+		assert_true(cluster_is_lost(hosts[i].c, rank));
+		assert_true(cluster_is_absent(hosts[i].c, rank));
 	}
 	end();
 }
@@ -387,59 +408,54 @@ TEST(loss__leader__all_out)
 	crash(&hosts[0]);
 	run_all();
 	for (int i = 1; i < 3; i++) {
-		assert_true(hosts[i].out);
-		assert_non_null(strstr(hosts[i].why, "host first (rank 0) is lost"));
+		assert_true(hosts[i].c->out);
+		assert_non_null(strstr(hosts[i].c->why, "host first (rank 0) is lost"));
 	}
 	end();
 }
 
 TEST(leaving__with_and_without_reason__told_apart)
 {
-	char key[96];
+	const char *why = "";
 
 	begin();
 	for (int i = 0; i < 3; i++)
 		add_host("h", 3, i == 0, false);
 	run_all();
-	host_key(&hosts[1], key);
-	hosts[1].dead = true;
-	put(key, members_entry_left("no more memory"));
-	put(key, NULL);
-	host_key(&hosts[2], key);
-	hosts[2].dead = true;
-	put(key, members_entry_left(NULL));
-	put(key, NULL);
+	for (int i = 1; i < 3; i++) {
+		hosts[i].dead = true;
+		put(hosts[i].c->key, json_pack("{s:s?}", "left", i == 1 ? "no more memory" : NULL));
+		put(hosts[i].c->key, NULL);
+	}
 	run_all();
-	assert_non_null(strstr(hosts[0].lost_why, "left: no more memory"));
-	assert_int_equal(hosts[0].lost, 1u << members_rank(hosts[1].m));
-	assert_true(members_is_absent(hosts[0].m, members_rank(hosts[2].m)));
-	assert_false(members_is_lost(hosts[0].m, members_rank(hosts[2].m)));
+	assert_int_equal(lost(&hosts[0], &why), 1u << hosts[1].c->rank);
+	assert_non_null(strstr(why, "left: no more memory"));
+	assert_true(cluster_is_absent(hosts[0].c, hosts[2].c->rank));
+	assert_false(cluster_is_lost(hosts[0].c, hosts[2].c->rank));
 	end();
 }
 
 TEST(put_out__one_host__told_apart_from_a_loss)
 {
-	char key[96];
+	const char *why = "";
 
 	begin();
 	for (int i = 0; i < 3; i++)
 		add_host(i ? "other" : "first", 3, i == 0, false);
 	run_all();
-	members_put_out(hosts[0].m, members_rank(hosts[2].m), "it is too loud");
-	members_put_out(hosts[0].m, members_rank(hosts[2].m), "it is too loud");
-	members_put_out(hosts[0].m, 3, "nobody");
-	host_key(&hosts[2], key);
-	put(key, members_entry_put_out("it is too loud"));
-	put(key, NULL);
+	cluster_arrive(hosts[1].c, "gate", NULL);
 	run_all();
-	obey(&hosts[0]);
+	cluster_put_out_absent(hosts[0].c, "gate", "it is too loud");
+	cluster_put_out_absent(hosts[0].c, "gate", "it is too loud");
+	run_all();
+	assert_null(find(hosts[2].c->key));
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(hosts[i].lost, 1u << members_rank(hosts[2].m));
-		assert_non_null(strstr(hosts[i].lost_why, "is put out of the run: it is too loud"));
-		assert_int_equal(members_is_put_out(hosts[i].m, members_rank(hosts[2].m)), i == 0);
+		assert_int_equal(lost(&hosts[i], &why), 1u << hosts[2].c->rank);
+		assert_non_null(strstr(why, "is put out of the run: it is too loud"));
+		assert_int_equal(hosts[i].c->hosts[hosts[2].c->rank].put_out, i == 0);
 	}
-	assert_true(hosts[2].out);
-	assert_string_equal(hosts[2].why, "the run's leader puts this host out: it is too loud");
+	assert_true(hosts[2].c->out);
+	assert_string_equal(hosts[2].c->why, "the run's leader puts this host out: it is too loud");
 	end();
 }
 
@@ -455,7 +471,7 @@ TEST(stale__own_key_gone_or_other_seal__out)
 		else
 			take_key_away(&hosts[1]);
 		run_all();
-		assert_true(hosts[1].out);
+		assert_true(hosts[1].c->out);
 		end();
 	}
 }
@@ -467,22 +483,20 @@ TEST(hostile__nonsense_in_every_key__one_line_no_crash)
 		"{\"uuid\":\"aa\",\"hosts\":[{\"id\":\"00000000000000000000000000000001\"}]}" };
 	static const char *const keys[] = { "sealed", "host/x", "host/00000000000000000000000000000001", "refused/", "refused/x", "", "host/" };
 
-	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-		for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
-			json_t *entry = json_loads(texts[t], JSON_DECODE_ANY, NULL);
-			struct members_action a;
-			bool out = false;
+	for (size_t k = 0; k < N_ELEMENTS(keys); k++)
+		for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+			char key[96];
 
 			begin();
 			add_host("a", 2, false, false);
-			members_on_caught_up(hosts[0].m);
-			members_on_entry(hosts[0].m, keys[k], entry, 1, 1);
-			members_on_entry(hosts[0].m, keys[k], NULL, 2, 3);
-			members_on_gone(hosts[0].m, keys[k]);
-			while (members_next(hosts[0].m, &a))
-				out = out || a.what == MEMBERS_OUT;
-			assert_int_equal(out, k == 0);
-			json_decref(entry);
+			run_all();
+			snprintf(key, sizeof(key), "members/%s", keys[k]);
+			put_bytes(key, texts[i], strlen(texts[i]));
+			put_bytes(key, "{", 1);
+			put(key, NULL);
+			run_all();
+			assert_int_equal(hosts[0].c->out, k == 0);
+			assert_null(strchr(hosts[0].c->why, '\n'));
 			end();
 		}
 }
@@ -499,25 +513,21 @@ TEST(hostile__seal_that_cannot_be__one_line)
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		bool last = i + 1 == N_ELEMENTS(texts);	/* nothing is wrong with it but that no revision wrote it */
-		char mine[128], text[512], key[96];
-		struct members_action a;
+		char mine[128], text[512];
+		const struct told *told;
 		unsigned outs = 0;
-		json_t *seal_of;
 
 		begin();
 		add_host("a", 2, false, true);
-		host_key(&hosts[0], key);
-		members_on_caught_up(hosts[0].m);
-		members_on_entry(hosts[0].m, key + strlen("members/"), hosts[0].entry, 7, 7);
-		snprintf(mine, sizeof(mine), "{\"id\":\"%s\",\"created\":7}", hosts[0].id);
+		run_all();
+		snprintf(mine, sizeof(mine), "{\"id\":\"%s\",\"created\":%d}", hosts[0].c->id, (int)hosts[0].c->created);
 		snprintf(text, sizeof(text), texts[i], mine, mine);
-		seal_of = json_loads(text, 0, NULL);
-		assert_non_null(seal_of);
-		members_on_entry(hosts[0].m, "sealed", seal_of, 8, last ? 0 : 8);
-		while (members_next(hosts[0].m, &a))
-			outs += a.what == MEMBERS_OUT;
+		assert_int_equal(hosts[0].c->phase, PHASE_WAITING);
+		hosts[0].store.watches[0].events->on_entry(hosts[0].c, &(struct etcd_entry){ "members/sealed", text, strlen(text), 8,
+											     last ? 0 : 8 });
+		STAILQ_FOREACH(told, &hosts[0].c->told, next)
+			outs += told->what == TELL_OUT;
 		assert_int_equal(outs, 1);
-		json_decref(seal_of);
 		end();
 	}
 }
@@ -531,11 +541,11 @@ static void check_seal(uint32_t wanted)
 	for (unsigned i = 0; i < host_count; i++) {
 		const struct host *h = &hosts[i];
 
-		if (!h->sealed)
+		if (!h->c->epoch)
 			continue;
-		assert_int_equal(members_hosts(h->m), wanted);
-		assert_true(members_rank(h->m) < wanted);
-		assert_int_equal(++of_rank[members_rank(h->m)], 1);
+		assert_int_equal(h->c->host_count, wanted);
+		assert_true(h->c->rank < wanted);
+		assert_int_equal(++of_rank[h->c->rank], 1);
 	}
 }
 
@@ -564,10 +574,10 @@ TEST(random__schedules__one_seal_and_each_rank_once)
 		check_seal(wanted);
 		for (unsigned i = 0; i < host_count; i++) {
 			alive += !hosts[i].dead;
-			in += hosts[i].sealed && !hosts[i].dead && !hosts[i].out;
+			in += hosts[i].c->epoch && !hosts[i].dead && !hosts[i].c->out;
 			/* Nobody is left waiting once a run is sealed. */
 			if (seals && !hosts[i].dead)
-				assert_true(hosts[i].sealed || hosts[i].out);
+				assert_true(hosts[i].c->epoch || hosts[i].c->out);
 		}
 		if (alive >= wanted)
 			assert_int_equal(seals, 1);

@@ -29,7 +29,7 @@ TEST(pack__short_and_long__comes_back)
 
 		assert_non_null(value);
 		assert_int_equal(value[0] == 'z', lengths[i] >= 100);
-		after = value_unpack(value, bytes, 1 << 20);
+		after = value_unpack(value, bytes, 1 << 20, SIZE_MAX, NULL);
 		assert_true(json_equal(before, after));
 		json_decref(before);
 		json_decref(after);
@@ -58,10 +58,10 @@ TEST(unpack__limits_of_text__exact)
 	memset(text, ' ', 1000);
 	memcpy(text, "[1]", 3);
 	for (size_t size = 999; size <= 1000; size++) {
-		json_t *plain = value_unpack(text, size, 999), *packed;
+		json_t *plain = value_unpack(text, size, 999, SIZE_MAX, NULL), *packed;
 
 		value = deflated(text, size, &bytes);
-		packed = value_unpack(value, bytes, 999);
+		packed = value_unpack(value, bytes, 999, SIZE_MAX, NULL);
 		assert_int_equal(plain != NULL, size == 999);
 		assert_int_equal(packed != NULL, size == 999);
 		json_decref(plain);
@@ -82,7 +82,7 @@ TEST(unpack__bomb__stops_at_the_limit)
 	value = deflated(text, size, &bytes);
 	free(text);
 	assert_true(bytes < 100000);
-	assert_null(value_unpack(value, bytes, 1 << 20));
+	assert_null(value_unpack(value, bytes, 1 << 20, SIZE_MAX, NULL));
 	free(value);
 }
 
@@ -93,25 +93,25 @@ TEST(unpack__nonsense_and_each_cut__none)
 	size_t bytes;
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++)
-		assert_null(value_unpack(texts[i], strlen(texts[i]), 1000));
+		assert_null(value_unpack(texts[i], strlen(texts[i]), 1000, SIZE_MAX, NULL));
 	memset(text, '1', sizeof(text));
 	text[0] = text[399] = '"';
 	value = deflated(text, sizeof(text), &bytes);
 	for (size_t cut = 0; cut < bytes; cut++)
-		assert_null(value_unpack(value, cut, 1000));
+		assert_null(value_unpack(value, cut, 1000, SIZE_MAX, NULL));
 	free(value);
 }
 
 /* Few bytes of text can be many of memory. */
-TEST(unpack_within__over_the_limit_of_memory__none)
+TEST(unpack__over_the_limit_of_memory__none)
 {
 	static const char text[] = "[{},[],{\"a\":[1]},\"b\"]";
 	size_t size = strlen(text), memory, again;
-	json_t *all = value_unpack_within(text, size, size, SIZE_MAX, &memory);
+	json_t *all = value_unpack(text, size, size, SIZE_MAX, &memory);
 
 	assert_int_equal(json_array_size(all), 4);
 	json_decref(all);
 	assert_true(memory > 3 * 250);
-	assert_null(value_unpack_within(text, size, size, memory - 1, &again));
+	assert_null(value_unpack(text, size, size, memory - 1, &again));
 	assert_int_equal(again, memory);
 }

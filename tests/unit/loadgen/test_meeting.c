@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/fleet.c: which servers a host of several loads (--allow-server). */
+/* Unit tests of loadgen/meeting.c: which servers a host of several loads (--allow-server). */
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
 
-#include "loadgen/fleet.h"
+#include "loadgen/meeting.h"
 
 #define URL "etcd://127.0.0.1:2379/run --hosts 2 "
 
@@ -26,13 +26,13 @@ TEST(apply__servers_of_the_leader__only_those_that_the_operator_names)
 		{ "--targets [::1]:1 --allow-server [::1]:1", NULL },
 		{ "--targets [::1]:1 --allow-server ::2", "::1, port 1" },
 	};
-	struct fleet f = { .team = { .n = 2, .rank = 1 } };
+	struct meeting m = { .team = { .n = 2, .rank = 1 } };
 	char text[256], err[256] = "";
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		snprintf(text, sizeof(text), "--cluster " URL "%s", cases[i].options);
 		options_taken(text);
-		assert_int_equal(fleet_apply(&f, &options, err, sizeof(err)), cases[i].refused == NULL);
+		assert_int_equal(meeting_apply(&m, &options, err, sizeof(err)), cases[i].refused == NULL);
 		if (cases[i].refused)
 			assert_non_null(strstr(err, cases[i].refused));
 		assert_int_equal(options.rank, 1);
@@ -42,11 +42,11 @@ TEST(apply__servers_of_the_leader__only_those_that_the_operator_names)
 /* It would start one of its own here. */
 TEST(apply__leader_names_no_server__refused)
 {
-	struct fleet f = { .team = { .n = 2, .rank = 1 } };
+	struct meeting m = { .team = { .n = 2, .rank = 1 } };
 	char err[256] = "";
 
 	options_taken("--join etcd://127.0.0.1:2379/run");
-	assert_false(fleet_apply(&f, &options, err, sizeof(err)));
+	assert_false(meeting_apply(&m, &options, err, sizeof(err)));
 	assert_string_equal(err, "the leader's run names no server");
 }
 

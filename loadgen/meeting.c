@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See fleet.h. */
-#include "loadgen/fleet.h"
+/* See meeting.h. */
+#include "loadgen/meeting.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,8 +17,6 @@
 #include "common/base/utf8.h"
 #include "common/host/res.h"
 #include "common/rdma/dev.h"
-#include "loadgen/cluster/etcd/bus_url.h"
-#include "loadgen/cluster/cluster.h"
 #include "loadgen/cluster/etcd/etcd_proc.h"
 #include "loadgen/results/run_json.h"
 #include "loadgen/shared_options.h"
@@ -112,49 +110,43 @@ static int own_address(const struct loadgen_config *cfg, char text[ADDR_TEXT_MAX
 }
 
 /* The line for the other hosts. Their leases begin before they know of the leader's options. */
-static void print_command(const struct loadgen_config *cfg, const json_t *options, const char *url)
+static void print_command(const struct loadgen_config *cfg, bool lease_given, const char *url)
 {
 	/* Figures may go to stdout, and they are to be alone there. */
 	FILE *out = cfg->json && strcmp(cfg->json, "-") == 0 ? stderr : stdout;
-	const char *lease = NULL;
-	json_t *o;
-	size_t i;
+	char lease[40] = "";
 
-	json_array_foreach((json_t *)options, i, o) {
-		if (strcmp(json_string_value(json_array_get(o, 0)), "lease") == 0)
-			lease = json_string_value(json_array_get(o, 1));
-	}
-	utf8_print_line(out, "On %s: performance_test %s%s%s--join '%s'", cfg->hosts == 2 ? "the other host" : "each of the other hosts",
-			lease ? "--lease " : "", lease ? lease : "", lease ? " " : "", url);
+	if (lease_given)
+		snprintf(lease, sizeof(lease), "--lease %g ", (double)cfg->lease_ns / NS_PER_S);
+	utf8_print_line(out, "On %s: performance_test %s--join '%s'", cfg->hosts == 2 ? "the other host" : "each of the other hosts",
+			lease, url);
 	fflush(out);
 }
 
-static int start_etcd(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
+static int start_etcd(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
 		      char *err, size_t err_size)
 {
-	char host[ADDR_TEXT_MAX], run[BUS_RUN_MAX + 1], log[] = "/dev/null";
-	struct etcd_proc_config c = { .host = host, .run = run, .log = log, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert,
+	char host[ADDR_TEXT_MAX], run[ETCD_RUN_MAX + 1];
+	struct etcd_proc_config c = { .host = host, .run = run, .log = "/dev/null", .ca = cfg->etcd_ca, .cert = cfg->etcd_cert,
 				      .key = cfg->etcd_key };
 	int ret = own_address(cfg, host, err, err_size);
-	json_t *options;
 
 	snprintf(run, sizeof(run), "%.60s", cfg->name_text);
 	if (!ret)
-		ret = etcd_proc_start(&c, &f->etcd, err, err_size);
+		ret = etcd_proc_start(&c, &m->etcd, err, err_size);
 	if (ret)
 		return ret;
-	options = shared_options(spec, argc, argv);
-	print_command(cfg, options, etcd_proc_url(f->etcd));
-	json_decref(options);
+	snprintf(m->url, sizeof(m->url), "%s", etcd_proc_local_url(m->etcd));
+	print_command(cfg, opts_given(spec, argc, argv, "lease"), etcd_proc_url(m->etcd));
 	return 0;
 }
 
-static int join(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
+static int join(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
 		struct cluster **cluster, char *err, size_t err_size)
 {
-	struct cluster_config c = { .url = f->url,
-		.hosts = cfg->join ? 0 : (uint32_t)cfg->hosts, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert, .key = cfg->etcd_key,
-		.lease_ns = cfg->lease_ns, .join_timeout_ns = cfg->join_timeout_ns, .leads = cfg->lead, .joins = cfg->join != NULL,
+	const struct cluster_config c = {
+		.etcd = { .url = m->url, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert, .key = cfg->etcd_key, .lease_ns = cfg->lease_ns },
+		.hosts = cfg->join ? 0 : (uint32_t)cfg->hosts, .join_timeout_ns = cfg->join_timeout_ns, .leads = cfg->lead, .joins = cfg->join != NULL,
 		/* Whether the run goes on after a loss is for the ramp to say; what the others counted is wanted in any case. */
 		.go_on_after_loss = true };
 	struct ev_loop *loop = ev_default_loop(0);
@@ -165,7 +157,7 @@ static int join(struct fleet *f, const struct opts_spec *spec, const struct load
 	ev_signal_init(&terminate, on_signal, SIGTERM);
 	ev_signal_start(loop, &interrupt);
 	ev_signal_start(loop, &terminate);
-	ret = cluster_join(&c, loop, about_json(spec, cfg, argc, argv), check, f, cluster, err, err_size);
+	ret = cluster_join(&c, loop, about_json(spec, cfg, argc, argv), check, NULL, cluster, err, err_size);
 	ev_signal_stop(loop, &interrupt);
 	ev_signal_stop(loop, &terminate);
 	return ret;
@@ -189,10 +181,10 @@ static int read_token_file(const char *path, char *token, size_t size, char *err
 
 /* The URL of the run's etcd. Arguments of a program are readable by every user of its machine until they are overwritten, so the
  * token may also come from a file or from the environment, which only this user can read. */
-static int make_url(struct fleet *f, const struct loadgen_config *cfg, char *err, size_t err_size)
+static int make_url(struct meeting *m, const struct loadgen_config *cfg, char *err, size_t err_size)
 {
 	const char *given = cfg->join ? cfg->join : cfg->cluster;
-	char token[BUS_TOKEN_MAX + 3] = "";
+	char token[ETCD_TOKEN_MAX + 3] = "";
 	const char *inherited = getenv("RAMPART_TOKEN");
 	bool in_url = strchr(given, '?');
 	int ret = 0, n;
@@ -205,51 +197,49 @@ static int make_url(struct fleet *f, const struct loadgen_config *cfg, char *err
 		ret = read_token_file(cfg->token_file, token, sizeof(token), err, err_size);
 	else if (inherited && !in_url)
 		snprintf(token, sizeof(token), "%s", inherited);
-	n = snprintf(f->url, sizeof(f->url), "%s%s%s", given, *token ? "?token=" : "", token);
-	if (!ret && n >= (int)sizeof(f->url)) {
-		snprintf(err, err_size, "%s: the URL is longer than %zu bytes", cfg->join ? "--join" : "--cluster", sizeof(f->url) - 1);
+	n = snprintf(m->url, sizeof(m->url), "%s%s%s", given, *token ? "?token=" : "", token);
+	if (!ret && n >= (int)sizeof(m->url)) {
+		snprintf(err, err_size, "%s: the URL is longer than %zu bytes", cfg->join ? "--join" : "--cluster", sizeof(m->url) - 1);
 		ret = -EINVAL;
 	}
 	return ret;
 }
 
-int fleet_meet(struct fleet *f, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, char *err,
-	       size_t err_size)
+int meeting_begin(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
+		  char *err, size_t err_size)
 {
 	struct cluster *cluster;
 	int ret;
 
-	*f = (struct fleet){ .own_argc = argc };
-	ret = cfg->lead ? 0 : make_url(f, cfg, err, err_size);
+	*m = (struct meeting){ .own_argc = argc };
+	ret = cfg->lead ? 0 : make_url(m, cfg, err, err_size);
 	/* Programs that this one starts do not inherit it. */
 	unsetenv("RAMPART_TOKEN");
 	if (ret)
 		return ret;
-	if (cfg->lead && start_etcd(f, spec, cfg, argc, argv, err, err_size))
+	if (cfg->lead && start_etcd(m, spec, cfg, argc, argv, err, err_size))
 		return -ENOENT;
-	if (cfg->lead)
-		snprintf(f->url, sizeof(f->url), "%s", etcd_proc_local_url(f->etcd));
 	/* Neither ps nor run.json is to show the token. */
 	for (int i = 1; i < argc; i++)
-		bus_url_redact(argv[i]);
-	ret = join(f, spec, cfg, argc, argv, &cluster, err, err_size);
+		etcd_url_redact(argv[i]);
+	ret = join(m, spec, cfg, argc, argv, &cluster, err, err_size);
 	if (ret) {
-		etcd_proc_free(f->etcd);
-		f->etcd = NULL;
+		etcd_proc_free(m->etcd);
+		m->etcd = NULL;
 		return ret;
 	}
-	if (team_init(&f->team, cluster, ev_default_loop(0))) {
+	if (team_init(&m->team, cluster, ev_default_loop(0))) {
 		cluster_leave(cluster, "it is out of memory");
 		snprintf(err, err_size, "this machine is out of memory");
 		return -ENOMEM;
 	}
-	f->team.go_on_after_loss = cfg->on_host_loss == HOST_LOSS_CONTINUE;
-	f->team.max_skew_ns = cfg->max_skew_ns;
-	log_info("%u hosts are there; this one has rank %u", f->team.n, f->team.rank);
-	if (f->team.rank == 0)
+	m->team.go_on_after_loss = cfg->on_host_loss == HOST_LOSS_CONTINUE;
+	m->team.max_skew_ns = cfg->max_skew_ns;
+	log_info("%u hosts are there; this one has rank %u", m->team.n, m->team.rank);
+	if (m->team.rank == 0)
 		return 0;
-	f->argv = shared_options_join(spec, argc, argv, json_object_get(cluster_about(cluster, 0), "resolved"), &f->argc, err, err_size);
-	return f->argv ? 0 : -EINVAL;
+	m->argv = shared_options_join(spec, argc, argv, json_object_get(cluster_about(cluster, 0), "resolved"), &m->argc, err, err_size);
+	return m->argv ? 0 : -EINVAL;
 }
 
 /* False with a line in `err` if this host may not load the servers that the leader names. */
@@ -276,23 +266,23 @@ static bool allows(const struct loadgen_config *cfg, char *err, size_t err_size)
 	return true;
 }
 
-bool fleet_apply(struct fleet *f, struct loadgen_config *cfg, char *err, size_t err_size)
+bool meeting_apply(struct meeting *m, struct loadgen_config *cfg, char *err, size_t err_size)
 {
-	cfg->team = &f->team;
-	cfg->hosts = f->team.n;
-	cfg->rank = f->team.rank;
-	if (f->team.rank != 0)
+	cfg->team = &m->team;
+	cfg->hosts = m->team.n;
+	cfg->rank = m->team.rank;
+	if (m->team.rank != 0)
 		cfg->report = 0;
 	return allows(cfg, err, err_size);
 }
 
-void fleet_part(struct fleet *f, const char *why)
+void meeting_end(struct meeting *m, const char *why)
 {
-	team_clear(&f->team, why);
-	etcd_proc_free(f->etcd);
-	f->etcd = NULL;
-	for (int i = f->own_argc; i < f->argc; i++)
-		free(f->argv[i]);
-	free(f->argv);
-	f->argv = NULL;
+	team_clear(&m->team, why);
+	etcd_proc_free(m->etcd);
+	m->etcd = NULL;
+	for (int i = m->own_argc; i < m->argc; i++)
+		free(m->argv[i]);
+	free(m->argv);
+	m->argv = NULL;
 }

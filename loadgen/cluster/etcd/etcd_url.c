@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The URL of a run's etcd. See bus_url.h. */
-#include "loadgen/cluster/etcd/bus_url.h"
+/* The URL of a run's etcd. See etcd_url.h. */
+#include "loadgen/cluster/etcd/etcd_url.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,19 +25,18 @@ static int take(const char **p, const char *allowed, char *out, size_t max)
 	return 0;
 }
 
-static int take_host(const char **p, struct bus_url *u)
+static int take_host(const char **p, char host[ETCD_HOST_MAX + 3])
 {
-	u->brackets = **p == '[';
-	if (!u->brackets)
-		return take(p, ".-_", u->host, BUS_HOST_MAX);
-	(*p)++;
-	if (take(p, ":.%", u->host, BUS_HOST_MAX) || **p != ']')
+	if (**p != '[')
+		return take(p, ".-_", host, ETCD_HOST_MAX);
+	*host = *(*p)++;
+	if (take(p, ":.%", host + 1, ETCD_HOST_MAX) || *(*p)++ != ']')
 		return -EINVAL;
-	(*p)++;
+	strcat(host, "]");
 	return 0;
 }
 
-static int take_port(const char **p, struct bus_url *u)
+static int take_port(const char **p, struct etcd_url *u)
 {
 	char *end;
 	unsigned long port;
@@ -52,30 +51,30 @@ static int take_port(const char **p, struct bus_url *u)
 	return 0;
 }
 
-static const char *parse(const char *p, struct bus_url *u)
+static const char *parse(const char *p, struct etcd_url *u)
 {
 	memset(u, 0, sizeof(*u));
 	u->tls = strncmp(p, "etcds://", 8) == 0;
 	if (!u->tls && strncmp(p, "etcd://", 7) != 0)
 		return "it begins neither with etcd:// nor with etcds://";
 	p += u->tls ? 8 : 7;
-	if (take_host(&p, u))
+	if (take_host(&p, u->host))
 		return "it names no host (a name, an IPv4 address, or an IPv6 address in brackets)";
 	if (take_port(&p, u))
 		return "it names no port from 1 to 65535 behind the host";
-	if (*p++ != '/' || take(&p, "._-", u->run, BUS_RUN_MAX))
+	if (*p++ != '/' || take(&p, "._-", u->run, ETCD_RUN_MAX))
 		return "it names no run behind the port: 1 to 64 of A-Z a-z 0-9 . _ -";
 	if (!*p)
 		return NULL;
 	if (strncmp(p, "?token=", 7) != 0)
 		return "what follows the run is not ?token=SECRET";
 	p += 7;
-	if (take(&p, "._~-", u->token, BUS_TOKEN_MAX) || *p)
+	if (take(&p, "._~-", u->token, ETCD_TOKEN_MAX) || *p)
 		return "the token is not 1 to 128 of A-Z a-z 0-9 . _ ~ -";
 	return NULL;
 }
 
-int bus_url_parse(const char *text, struct bus_url *out, char *err, size_t err_size)
+int etcd_url_parse(const char *text, struct etcd_url *out, char *err, size_t err_size)
 {
 	const char *wrong = parse(text, out);
 
@@ -86,29 +85,19 @@ int bus_url_parse(const char *text, struct bus_url *out, char *err, size_t err_s
 	return -EINVAL;
 }
 
-const char *bus_url_public(const struct bus_url *u, char text[BUS_URL_MAX])
+const char *etcd_url_secret(const struct etcd_url *u, char text[ETCD_URL_MAX])
 {
-	snprintf(text, BUS_URL_MAX, "etcd%s://%s%s%s:%u/%s", u->tls ? "s" : "", u->brackets ? "[" : "", u->host,
-		 u->brackets ? "]" : "", u->port, u->run);
+	snprintf(text, ETCD_URL_MAX, "etcd%s://%s:%u/%s%s%s", u->tls ? "s" : "", u->host, u->port, u->run,
+		 u->token[0] ? "?token=" : "", u->token);
 	return text;
 }
 
-const char *bus_url_secret(const struct bus_url *u, char text[BUS_URL_MAX])
-{
-	size_t n = strlen(bus_url_public(u, text));
-
-	if (u->token[0])
-		snprintf(text + n, BUS_URL_MAX - n, "?token=%s", u->token);
-	return text;
-}
-
-bool bus_url_redact(char *argument)
+void etcd_url_redact(char *argument)
 {
 	char *token = strstr(argument, "?token=");
 
 	if (!token || !strstr(argument, "etcd"))
-		return false;
+		return;
 	token += strlen("?token=");
 	memset(token, '*', strlen(token));
-	return true;
 }

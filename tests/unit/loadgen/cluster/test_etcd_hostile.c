@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bus against what calls itself etcd and is none: garbled, cut, endless, of wrong types. Each ends as one sentence, or is
+/* The client of etcd against what calls itself etcd and is none: garbled, cut, endless, of wrong types. Each ends as one sentence, or is
  * tried again. A thread of the test serves HTTP on the loopback address. */
 #include "tests/unit/helpers/unit.h"
 
@@ -18,7 +18,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "loadgen/cluster/etcd/bus.h"
+#include "loadgen/cluster/etcd/etcd.h"
 
 #define GRANT "{\"header\":{},\"ID\":\"77\",\"TTL\":\"5\"}"
 #define ALIVE "{\"result\":{\"ID\":\"77\",\"TTL\":\"5\"}}"
@@ -33,13 +33,14 @@ struct scene {
 	enum how how;
 	int status;
 	const char *body;
-	const char *out;		/* expected in on_out's sentence; NULL: the bus tries again */
+	const char *out;		/* expected in on_out's sentence; NULL: it is tried again */
 };
 
 static struct {
 	int listener;
 	pthread_t thread;
 	char url[64];
+	_Atomic(const char *) second;	/* the second answer, after which a watch tells of nothing; NULL: all are the scene's */
 	_Atomic(const struct scene *) scene;
 	atomic_uint asked;		/* how often the answer was the scene's */
 } server;
@@ -105,8 +106,10 @@ static void serve(int fd)
 			break;
 	}
 	if (strncmp(request + strlen("POST /v3/"), s->path, strlen(s->path)) == 0) {
-		atomic_fetch_add(&server.asked, 1);
-		put_body(fd, s->how, s->status, s->body);
+		unsigned before = atomic_fetch_add(&server.asked, 1);
+		const char *second = atomic_load(&server.second);
+
+		put_body(fd, s->how, s->status, !before || !second ? s->body : before == 1 ? second : CREATED);
 	} else if (strstr(request, "/v3/lease/grant ")) {
 		put_body(fd, PLAIN, 200, GRANT);
 	} else if (strstr(request, "/v3/lease/keepalive ")) {
@@ -132,43 +135,53 @@ static void *run(void *arg)
 }
 
 struct host {
-	char out[600];
-	size_t failed, done;
+	char out[600], seen[100];
+	size_t done;
 };
 
-static void on_ready(void *arg) { (void)arg; }
 static void on_out(void *arg, const char *why) { snprintf(((struct host *)arg)->out, 600, "%s", why); }
-static void on_entry(void *arg, const struct bus_entry *e) { (void)arg; (void)e; }
-static void on_gone(void *arg, const char *key, int64_t revision) { (void)arg; (void)key; (void)revision; }
 static void on_tick(struct ev_loop *l, ev_timer *w, int revents) { (void)l; (void)w; (void)revents; }
 
-static void on_done(void *arg, const struct bus_result *r)
+
+static void on_entry(void *arg, const struct etcd_entry *e)
 {
-	((struct host *)arg)->failed += r->status == BUS_FAILED;
-	((struct host *)arg)->done += r->status == BUS_DONE;
+	struct host *h = arg;
+
+	snprintf(h->seen + strlen(h->seen), sizeof(h->seen) - strlen(h->seen), "+%s ", e->key);
 }
 
-static const struct bus_events host_events = { on_ready, on_out };
-static const struct bus_watch_events watch_events = { on_entry, on_gone, NULL };
-
-static void play(const struct scene *s)
+static void on_gone(void *arg, const char *key)
 {
-	struct bus_config c = { .url = server.url, .lease_ns = 5 * NS_PER_S };
-	struct bus_write w = { BUS_PUT, "k", "v", 1 };
+	struct host *h = arg;
+
+	snprintf(h->seen + strlen(h->seen), sizeof(h->seen) - strlen(h->seen), "-%s ", key);
+}
+
+static void on_done(void *arg, enum etcd_status status, const char *why)
+{
+	(void)why;
+	((struct host *)arg)->done += status == ETCD_DONE;
+}
+
+static const struct etcd_watch_events watch_events = { on_entry, on_gone, NULL };
+
+static void play_seen(const struct scene *s, const char *seen)
+{
+	struct etcd_config c = { .url = server.url, .lease_ns = 5 * NS_PER_S };
+	struct etcd_write w = { "k", "v", 1, false };
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-	struct bus_watch *watch;
 	struct host h = { .out = "" };
-	struct bus *bus;
+	struct etcd *etcd;
 	uint64_t end_ns = clock_now_ns() + 60 * NS_PER_S;
 	ev_timer tick;
 	char err[512];
 
 	atomic_store(&server.scene, s);
 	atomic_store(&server.asked, 0);
-	assert_int_equal(bus_open(&c, loop, &host_events, &h, &bus, err, sizeof(err)), 0);
-	assert_int_equal(bus_watch_start(bus, "k", &watch_events, &h, &watch), 0);
+	assert_int_equal(etcd_open(&c, loop, on_out, &h, &etcd, err, sizeof(err)), 0);
+	assert_int_equal(etcd_watch(etcd, "k", &watch_events, &h), 0);
 	if (strcmp(s->path, "kv/txn") == 0)
-		assert_int_equal(bus_transact(bus, NULL, 0, &w, 1, on_done, &h), 0);
+		assert_int_equal(etcd_transact(etcd, NULL, 0, &w, on_done, &h), 0);
 	ev_timer_init(&tick, on_tick, 0.005, 0.005);
 	ev_timer_start(loop, &tick);
 	while (!h.out[0] && clock_now_ns() < end_ns && (s->out || atomic_load(&server.asked) < 3))
@@ -181,9 +194,15 @@ static void play(const struct scene *s)
 		assert_true(atomic_load(&server.asked) >= 3);
 	}
 	assert_null(strchr(h.out, '\n'));
+	assert_string_equal(h.seen, seen);
 	assert_int_equal(h.done, 0);
-	bus_close(bus, 0);
+	etcd_close(etcd, 0);
 	ev_loop_destroy(loop);
+}
+
+static void play(const struct scene *s)
+{
+	play_seen(s, "");
 }
 
 #define NOT_ETCD "answers what etcd's v3 gateway does not"
@@ -229,6 +248,22 @@ TEST(answers__hostile__one_sentence_or_tried_again)
 		play(&scenes[i]);
 }
 
+/* "/rampart/r/k1" and so on. */
+#define KEY(n, revision) "\"kv\":{\"key\":\"L3JhbXBhcnQvci9r" n "\",\"create_revision\":\"" revision "\",\"mod_revision\":\"" revision "\"}"
+
+/* etcd cuts a revision of many changes in pieces. The next stream begins with all of it. */
+TEST(watch__stream_breaks_within_a_revision__each_change_once)
+{
+	static const struct scene scene = { "watch", CHUNKED, 200,
+		CREATED "{\"result\":{\"fragment\":true,\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "}]}}\n", NULL };
+	static const char second[] = CREATED "{\"result\":{\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "},{" KEY("Mw==", "6") "},"
+		"{\"type\":\"DELETE\"," KEY("Mg==", "7") "}]}}\n";
+
+	atomic_store(&server.second, second);
+	play_seen(&scene, "+k1 +k2 +k3 -k2 ");
+	atomic_store(&server.second, NULL);
+}
+
 /* What jansson asks for. */
 static atomic_size_t json_bytes;
 
@@ -269,7 +304,7 @@ static int open_server(void **state)
 	socklen_t n = sizeof(a);
 
 	(void)state;
-	log_init("test_bus_hostile", LOG_LVL_ERROR);
+	log_init("test_etcd_hostile", LOG_LVL_ERROR);
 	server.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(server.listener, (struct sockaddr *)&a, n), 0);
 	assert_int_equal(listen(server.listener, 16), 0);
