@@ -80,7 +80,7 @@ static bool names_device(const json_t *environment)
 	return json_is_object(json_at(environment, "rdma_device"));
 }
 
-static void keep(struct comparison *k, unsigned alternative, const json_t *run)
+static void keep_run(struct comparison *k, unsigned alternative, const json_t *run)
 {
 	bool swept = json_array_size(json_at(run, "config.rates_per_s")) > 1;
 	json_t *environment = json_at(run, "environment.clients");
@@ -128,7 +128,7 @@ static bool run_round(struct comparison *k, int argc, char **argv, enum run_exit
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (done == n && is_result(k, *status))
-			keep(k, i, runs[i]);
+			keep_run(k, i, runs[i]);
 		json_decref(runs[i]);
 	}
 	return done == n && is_result(k, *status);

@@ -41,7 +41,7 @@ struct task {
 	struct suite *suite;
 };
 
-static int complain(const struct opts_spec *spec, const char *text)
+static int usage_error(const struct opts_spec *spec, const char *text)
 {
 	opts_print_error(spec, text, stderr);
 	return EXIT_USAGE;
@@ -93,7 +93,7 @@ static bool take_options(const struct opts_spec *spec, int argc, char **argv, st
 		utf8_print_line(stdout, "performance_test %s", build_info_text());
 		return false;
 	case OPTS_ERROR:
-		*status = complain(spec, err);
+		*status = usage_error(spec, err);
 		return false;
 	case OPTS_OK:
 		break;
@@ -101,11 +101,11 @@ static bool take_options(const struct opts_spec *spec, int argc, char **argv, st
 	if (first < argc)
 		snprintf(err, sizeof(err), "%.300s: no operands are taken (see --help)", argv[first]);
 	if (first < argc || check_options(t, argc, argv, err, sizeof(err)))
-		*status = complain(spec, err);
+		*status = usage_error(spec, err);
 	return *status == EXIT_OK;
 }
 
-static int run(struct task *t, int argc, char **argv)
+static int run_task(struct task *t, int argc, char **argv)
 {
 	if (preflight_check(&t->cfg))
 		return EXIT_ENVIRONMENT;
@@ -116,7 +116,7 @@ static int run(struct task *t, int argc, char **argv)
 
 /* Makes every run of the task one of the hosts that met. False with a line in `err`: one of the runs loads a server that this host
  * may not load, and none begins. */
-static bool apply(struct meeting *m, struct task *t, char *err, size_t err_size)
+static bool apply_fleet(struct meeting *m, struct task *t, char *err, size_t err_size)
 {
 	bool allowed = meeting_apply(m, &t->cfg, err, err_size);
 
@@ -156,12 +156,12 @@ static int run_with_hosts(struct task *t, int argc, char **argv)
 		why = "it does not understand the leader's options";
 	} else if (!take_over(&m, t, &status)) {
 		why = "it does not take the leader's options";
-	} else if (!apply(&m, t, err, sizeof(err))) {
+	} else if (!apply_fleet(&m, t, err, sizeof(err))) {
 		log_error("%s", err);
 		why = err;
 		status = EXIT_ENVIRONMENT;
 	} else {
-		status = run(t, m.argv ? m.argc : argc, m.argv ? m.argv : argv);
+		status = run_task(t, m.argv ? m.argc : argc, m.argv ? m.argv : argv);
 		why = status == EXIT_INTERRUPTED ? "it was interrupted" : status == EXIT_ENVIRONMENT ? "it could not run" : NULL;
 	}
 	meeting_end(&m, why);
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	log_start();
-	status = plan ? estimate_command(&t.cfg) : loadgen_has_hosts(&t.cfg) ? run_with_hosts(&t, argc, argv) : run(&t, argc, argv);
+	status = plan ? estimate_command(&t.cfg) : loadgen_has_hosts(&t.cfg) ? run_with_hosts(&t, argc, argv) : run_task(&t, argc, argv);
 	alternatives_free(&t.alternatives);
 	suite_free(t.suite);
 	status = with_stdout(status);

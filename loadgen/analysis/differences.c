@@ -25,7 +25,7 @@ static const char *const same[] = {
 };
 
 /* Returns 0, or -1 when out of memory. */
-static int add(json_t *a, const char *field, json_t *base, json_t *run)
+static int add_difference(json_t *a, const char *field, json_t *base, json_t *run)
 {
 	return json_array_append_new(a, json_pack("{s:s, s:O, s:O}", "field", field, "base", base, "run", run));
 }
@@ -42,7 +42,7 @@ static int compare_field(json_t *a, const json_t *base, const json_t *run, const
 {
 	json_t *x = json_at(base, field), *y = json_at(run, field);
 
-	return !x || !y || is_same(x, y) ? 0 : add(a, field, x, y);
+	return !x || !y || is_same(x, y) ? 0 : add_difference(a, field, x, y);
 }
 
 /* It varies a little on one machine: the kernel keeps some for itself. */
@@ -50,7 +50,7 @@ static int compare_memory(json_t *a, const json_t *base, const json_t *run, cons
 {
 	double x = read_amount(base, field), y = read_amount(run, field);
 
-	return fabs(x - y) > MEMORY_SHARE * fmin(x, y) ? add(a, field, json_at(base, field), json_at(run, field)) : 0;
+	return fabs(x - y) > MEMORY_SHARE * fmin(x, y) ? add_difference(a, field, json_at(base, field), json_at(run, field)) : 0;
 }
 
 static int compare_environment(json_t *a, const json_t *base, const json_t *run, const char *side)
@@ -70,7 +70,7 @@ static int compare_environment(json_t *a, const json_t *base, const json_t *run,
 static int add_sizes(json_t *a, const char *field, const json_t *base, const json_t *run)
 {
 	json_t *x = json_integer((json_int_t)json_array_size(base)), *y = json_integer((json_int_t)json_array_size(run));
-	int ret = add(a, field, x, y);
+	int ret = add_difference(a, field, x, y);
 
 	json_decref(x);
 	json_decref(y);
@@ -83,7 +83,7 @@ static int compare_server(json_t *a, const json_t *base, const json_t *run)
 	json_t *x = json_at(base, "config.server"), *y = json_at(run, "config.server");
 
 	if (x && y && json_is_null(x) != json_is_null(y))
-		return add(a, "config.server", x, y);
+		return add_difference(a, "config.server", x, y);
 	x = json_at(base, "servers");
 	y = json_at(run, "servers");
 	return json_array_size(x) != json_array_size(y) ? add_sizes(a, "servers", x, y) : 0;
@@ -94,7 +94,7 @@ static int compare_rails(json_t *a, const json_t *base, const json_t *run)
 {
 	json_t *x = json_at(read_step(base, 0), "rails.available"), *y = json_at(read_step(run, 0), "rails.available");
 
-	return x && y && !is_same(x, y) ? add(a, "rails", x, y) : 0;
+	return x && y && !is_same(x, y) ? add_difference(a, "rails", x, y) : 0;
 }
 
 json_t *baseline_differences(const json_t *base, const json_t *run)

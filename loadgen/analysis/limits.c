@@ -63,7 +63,7 @@ static double projected(const struct limit *l)
 	return at <= READ_AMOUNT_MAX ? at : NAN;
 }
 
-static void add(struct limits *ls, const struct limit *l)
+static void add_limit(struct limits *ls, const struct limit *l)
 {
 	if (ls->n < LIMITS_MAX && isfinite(l->used) && l->limit > 0)
 		ls->v[ls->n++] = *l;
@@ -103,7 +103,7 @@ static struct limit limit_of_use(const struct limits *ls, const char *resource, 
 /* Ports and clients: one for each client held. */
 static void add_counted(struct limits *ls, const char *resource, const char *side, const char *option, double limit)
 {
-	add(ls, &(struct limit){ .resource = resource, .side = side, .option = option, .used = ls->held, .limit = limit,
+	add_limit(ls, &(struct limit){ .resource = resource, .side = side, .option = option, .used = ls->held, .limit = limit,
 				 .clients = ls->held, .base = 0, .per_client = 1 });
 }
 
@@ -140,7 +140,7 @@ static void add_queue(struct limits *ls, const char *resource, double limit)
 		l.per_client = (limit - l.used) / (most - s->max_clients);
 		l.base = l.used - l.per_client * s->max_clients;
 	}
-	add(ls, &l);
+	add_limit(ls, &l);
 }
 
 static void add_queues(struct limits *ls)
@@ -268,7 +268,7 @@ static void add_rule(struct limits *ls, const struct rule *r)
 	l.limit = read_amount(ls->run, r->limit_path);
 	if (r->adjust)
 		r->adjust(ls, r, &l);
-	add(ls, &l);
+	add_limit(ls, &l);
 }
 
 /* --- the network --- */
@@ -302,7 +302,7 @@ static void add_network(struct limits *ls, const char *side)
 	l.used *= line;
 	l.base *= line;
 	l.per_client *= line;
-	add(ls, &l);
+	add_limit(ls, &l);
 }
 
 /* --- all of them --- */
@@ -315,7 +315,7 @@ static bool is_shared_device(const struct limits *ls)
 	return ls->shares_machine && !(server && clients && strcmp(server, clients) != 0);
 }
 
-static void look(struct limits *ls)
+static void read_limits(struct limits *ls)
 {
 	for (size_t i = 0; i < read_n_steps(ls->run); i++)
 		ls->held = fmax(ls->held, read_held(read_step(ls->run, i)));
@@ -339,7 +339,7 @@ static void look(struct limits *ls)
 }
 
 /* By the clients that reach the limit; limits that are not reached come last. Insertion: stable, and there are few. */
-static void sort(struct limits *ls)
+static void sort_limits(struct limits *ls)
 {
 	for (size_t i = 1; i < ls->n; i++)
 		for (size_t k = i; k > 0; k--) {
@@ -367,8 +367,8 @@ json_t *limits_analysis(const json_t *run)
 	struct limits ls = { .run = run, .held = NAN };
 	json_t *a = json_array();
 
-	look(&ls);
-	sort(&ls);
+	read_limits(&ls);
+	sort_limits(&ls);
 	for (size_t i = 0; a && i < ls.n; i++)
 		if (json_array_append_new(a, limit_json(&ls.v[i]))) {
 			json_decref(a);

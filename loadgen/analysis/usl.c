@@ -358,7 +358,7 @@ static size_t count_numbers(const struct data *d)
 	return distinct;
 }
 
-static void clear(struct usl_fit *f)
+static void clear_fit(struct usl_fit *f)
 {
 	const struct estimate none = { NAN, NAN, NAN };
 
@@ -374,7 +374,7 @@ void usl_fit(const struct usl_point *p, size_t n, struct usl_fit *out)
 	struct data d;
 	double q[PARAMETERS], covariance[PARAMETERS][PARAMETERS], residuals, chi2;
 
-	clear(out);
+	clear_fit(out);
 	collect(p, n, &d);
 	out->points = d.n;
 	if (count_numbers(&d) < LEAST_N_NUMBERS) {

@@ -118,7 +118,7 @@ void barriers_free(struct barriers *b)
 	free(b);
 }
 
-static struct barrier *find(const struct barriers *b, const char *name)
+static struct barrier *barrier_find(const struct barriers *b, const char *name)
 {
 	struct barrier *one;
 
@@ -128,13 +128,13 @@ static struct barrier *find(const struct barriers *b, const char *name)
 	return NULL;
 }
 
-static int take(struct barriers *b, const char *name, uint32_t rank, struct arrival **out)
+static int arrival_take(struct barriers *b, const char *name, uint32_t rank, struct arrival **out)
 {
 	struct barrier *one;
 
 	if (rank >= b->hosts || !barrier_name_is_good(name))
 		return -EINVAL;
-	one = find(b, name);
+	one = barrier_find(b, name);
 	if (one && one->of[rank]) {
 		*out = one->of[rank];
 		return 0;
@@ -201,7 +201,7 @@ static int join_parts(struct barriers *b, uint32_t rank, struct arrival *a)
 int barriers_arrive(struct barriers *b, const char *name, uint32_t rank, uint32_t parts, const void *note, size_t bytes)
 {
 	struct arrival *a;
-	int rc = take(b, name, rank, &a);
+	int rc = arrival_take(b, name, rank, &a);
 
 	if (rc)
 		return rc;
@@ -226,7 +226,7 @@ int barriers_part(struct barriers *b, const char *name, uint32_t rank, uint32_t 
 
 	if (part >= BARRIER_PARTS_MAX || bytes > PART_BYTES_MAX)
 		return -EINVAL;
-	rc = take(b, name, rank, &a);
+	rc = arrival_take(b, name, rank, &a);
 	if (rc || a->arrived || a->part[part])
 		return rc;
 	rc = take_memory(b, rank, a, bytes);
@@ -245,7 +245,7 @@ int barriers_part(struct barriers *b, const char *name, uint32_t rank, uint32_t 
 
 bool barriers_is_at(const struct barriers *b, const char *name, uint32_t rank)
 {
-	const struct barrier *one = find(b, name);
+	const struct barrier *one = barrier_find(b, name);
 
 	return one && rank < b->hosts && one->of[rank] && one->of[rank]->arrived;
 }
@@ -275,14 +275,14 @@ const char *barriers_next_old(const struct barriers *b)
 
 const json_t *barriers_note(const struct barriers *b, const char *name, uint32_t rank)
 {
-	const struct barrier *one = find(b, name);
+	const struct barrier *one = barrier_find(b, name);
 
 	return one && rank < b->hosts && one->of[rank] ? one->of[rank]->note : NULL;
 }
 
 void barriers_forget(struct barriers *b, const char *name)
 {
-	struct barrier *one = find(b, name);
+	struct barrier *one = barrier_find(b, name);
 
 	if (one)
 		free_barrier(b, one);

@@ -137,7 +137,7 @@ static int make_suite(const struct arguments *a, const struct report_options *o,
 	return suite_report_make(o, err, err_size) ? (int)REPORT_FAILED : (int)REPORT_MADE;
 }
 
-static int make(const struct arguments *a, const char *dir)
+static int make_report(const struct arguments *a, const char *dir)
 {
 	char *baselines = a->baseline ? strdup(a->baseline) : NULL, err[1024] = "";
 	double plan[OPT_LIST_MAX];
@@ -190,7 +190,7 @@ int report_command(int argc, char **argv)
 		break;
 	}
 	if (argc - first == 1)
-		return make(&a, argv[first]);
+		return make_report(&a, argv[first]);
 	utf8_print_line(stderr, "performance_test report: %s (see --help)",
 			first < argc ? "one run at a time; others go with --baseline"
 				     : "name the folder of a run, such as results/20260101T120000Z-clients-100");

@@ -68,7 +68,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The regular files of a folder, the smallest first. */
-static size_t find(DIR *dir, struct found *out, size_t max)
+static size_t find_files(DIR *dir, struct found *out, size_t max)
 {
 	const struct dirent *d;
 	struct stat st;
@@ -108,7 +108,7 @@ json_t *host_files_read(const struct results *r)
 	json_t *o = json_pack("{s:s, s:{}, s:[]}", "folder", results_dir(r), "files", "left");
 	struct found *found = calloc(FILES_MAX, sizeof(*found));
 	DIR *dir = opendir(results_dir(r));
-	size_t used = 0, n = found && dir ? find(dir, found, FILES_MAX) : 0;
+	size_t used = 0, n = found && dir ? find_files(dir, found, FILES_MAX) : 0;
 
 	for (size_t i = 0; o && i < n; i++) {
 		json_t *text = used + (size_t)found[i].bytes <= HOST_FILES_MAX ? text_of(dirfd(dir), &found[i]) : NULL;

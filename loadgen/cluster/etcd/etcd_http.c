@@ -261,7 +261,7 @@ static json_t *read_body(const struct etcd_call *c, size_t bytes, char *what, si
 }
 
 /* The answer's body is the caller's. */
-static void judge(const struct etcd_call *c, struct etcd_answer *out)
+static void judge_answer(const struct etcd_call *c, struct etcd_answer *out)
 {
 	json_t *body = NULL;
 	char what[160], why[200];
@@ -357,7 +357,7 @@ static void deliver_end(struct etcd_call *c)
 	json_t *body;
 
 	if (!stream || c->result != CURLE_OK || c->in_n)
-		judge(c, &answer);
+		judge_answer(c, &answer);
 	body = answer.body;
 	if (stream && answer.outcome == ETCD_OK)
 		say(c->http->target, ETCD_AWAY, "ended a watch", "", &answer);

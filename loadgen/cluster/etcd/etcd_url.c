@@ -11,7 +11,7 @@ static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 
 /* Takes from *p as many bytes of `allowed` and of letters and digits as there are. 0, or -EINVAL if that is none, or more
  * than `max`. */
-static int take(const char **p, const char *allowed, char *out, size_t max)
+static int take_part(const char **p, const char *allowed, char *out, size_t max)
 {
 	size_t n = 0;
 
@@ -28,9 +28,9 @@ static int take(const char **p, const char *allowed, char *out, size_t max)
 static int take_host(const char **p, char host[ETCD_HOST_MAX + 3])
 {
 	if (**p != '[')
-		return take(p, ".-_", host, ETCD_HOST_MAX);
+		return take_part(p, ".-_", host, ETCD_HOST_MAX);
 	*host = *(*p)++;
-	if (take(p, ":.%", host + 1, ETCD_HOST_MAX) || *(*p)++ != ']')
+	if (take_part(p, ":.%", host + 1, ETCD_HOST_MAX) || *(*p)++ != ']')
 		return -EINVAL;
 	strcat(host, "]");
 	return 0;
@@ -62,14 +62,14 @@ static const char *parse(const char *p, struct etcd_url *u)
 		return "it names no host (a name, an IPv4 address, or an IPv6 address in brackets)";
 	if (take_port(&p, u))
 		return "it names no port from 1 to 65535 behind the host";
-	if (*p++ != '/' || take(&p, "._-", u->run, ETCD_RUN_MAX))
+	if (*p++ != '/' || take_part(&p, "._-", u->run, ETCD_RUN_MAX))
 		return "it names no run behind the port: 1 to 64 of A-Z a-z 0-9 . _ -";
 	if (!*p)
 		return NULL;
 	if (strncmp(p, "?token=", 7) != 0)
 		return "what follows the run is not ?token=SECRET";
 	p += 7;
-	if (take(&p, "._~-", u->token, ETCD_TOKEN_MAX) || *p)
+	if (take_part(&p, "._~-", u->token, ETCD_TOKEN_MAX) || *p)
 		return "the token is not 1 to 128 of A-Z a-z 0-9 . _ ~ -";
 	return NULL;
 }

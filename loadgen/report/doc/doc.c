@@ -26,19 +26,19 @@ struct doc {
 
 /* --- building --- */
 
-static void check(struct doc *d, bool done)
+static void check_memory(struct doc *d, bool done)
 {
 	d->failed |= !done;
 }
 
-static void put(struct doc *d, json_t *o, const char *key, const char *text, bool lines)
+static void put_text(struct doc *d, json_t *o, const char *key, const char *text, bool lines)
 {
 	char *clean;
 
 	if (!o || !text)
 		return;
 	clean = utf8_clean(text, lines);
-	check(d, clean && json_object_set_new(o, key, json_string(clean)) == 0);
+	check_memory(d, clean && json_object_set_new(o, key, json_string(clean)) == 0);
 	free(clean);
 }
 
@@ -50,7 +50,7 @@ static void put_format(struct doc *d, json_t *o, const char *key, const char *fm
 		d->failed = true;
 		return;
 	}
-	put(d, o, key, text, false);
+	put_text(d, o, key, text, false);
 	free(text);
 }
 
@@ -71,14 +71,14 @@ static void put_name(struct doc *d, json_t *o, const char *key, const char *want
 	if (n == 0)
 		n = (size_t)snprintf(name, sizeof(name), "%s", otherwise);
 	taken = json_integer_value(json_object_get(names, name));
-	check(d, json_object_set_new(names, name, json_integer(taken + 1)) == 0);
+	check_memory(d, json_object_set_new(names, name, json_integer(taken + 1)) == 0);
 	while (taken) {
 		snprintf(name + n, sizeof(name) - n, "-%lld", (long long)++taken);
 		if (!json_object_get(names, name))
 			taken = 0;
 	}
-	check(d, json_object_set_new(names, name, json_integer(1)) == 0);
-	put(d, o, key, name, false);
+	check_memory(d, json_object_set_new(names, name, json_integer(1)) == 0);
+	put_text(d, o, key, name, false);
 }
 
 /* Borrowed; NULL when out of memory. */
@@ -87,7 +87,7 @@ static json_t *block(struct doc *d, enum doc_kind kind, enum doc_tone tone, cons
 	json_t *o = json_pack("{s:i, s:i}", "kind", (int)kind, "tone", (int)tone);
 	bool added = o && json_array_append_new(json_object_get(d->root, "blocks"), o) == 0;
 
-	check(d, added);
+	check_memory(d, added);
 	if (added && id)
 		put_name(d, o, "id", id, "block");
 	return added ? o : NULL;
@@ -100,8 +100,8 @@ int doc_new(const char *title, const char *lead, struct doc **out)
 	if (!d)
 		return -ENOMEM;
 	d->root = json_pack("{s:[], s:{}, s:{}}", "blocks", "id", "name");
-	put(d, d->root, "title", title, false);
-	put(d, d->root, "lead", lead, false);
+	put_text(d, d->root, "title", title, false);
+	put_text(d, d->root, "lead", lead, false);
 	if (!d->root || d->failed) {
 		doc_free(d);
 		return -ENOMEM;
@@ -127,14 +127,14 @@ void doc_section(struct doc *d, const char *id, const char *title)
 	json_t *o = block(d, DOC_SECTION, DOC_PLAIN, NULL);
 
 	put_name(d, o, "id", id, "section");
-	put(d, o, "title", title, false);
+	put_text(d, o, "title", title, false);
 	if (o)
-		check(d, json_object_set_new(o, "number", json_integer(++d->sections)) == 0);
+		check_memory(d, json_object_set_new(o, "number", json_integer(++d->sections)) == 0);
 }
 
 void doc_heading(struct doc *d, const char *title)
 {
-	put(d, block(d, DOC_HEADING, DOC_PLAIN, NULL), "title", title, false);
+	put_text(d, block(d, DOC_HEADING, DOC_PLAIN, NULL), "title", title, false);
 }
 
 void doc_text(struct doc *d, const char *id, const char *fmt, ...)
@@ -168,8 +168,8 @@ void doc_badge(struct doc *d, enum doc_tone tone, const char *id, const char *te
 {
 	json_t *o = block(d, DOC_BADGE, tone, id);
 
-	put(d, o, "text", text, false);
-	put(d, o, "detail", meaning, false);
+	put_text(d, o, "text", text, false);
+	put_text(d, o, "detail", meaning, false);
 }
 
 void doc_answer(struct doc *d, enum doc_tone tone, const char *id, const char *question, const char *answer,
@@ -177,30 +177,30 @@ void doc_answer(struct doc *d, enum doc_tone tone, const char *id, const char *q
 {
 	json_t *o = block(d, DOC_ANSWER, tone, id);
 
-	put(d, o, "title", question, false);
-	put(d, o, "text", answer, false);
-	put(d, o, "detail", detail, false);
+	put_text(d, o, "title", question, false);
+	put_text(d, o, "text", answer, false);
+	put_text(d, o, "detail", detail, false);
 }
 
 void doc_code(struct doc *d, const char *text)
 {
-	put(d, block(d, DOC_CODE, DOC_PLAIN, NULL), "text", text, true);
+	put_text(d, block(d, DOC_CODE, DOC_PLAIN, NULL), "text", text, true);
 }
 
 void doc_file(struct doc *d, const char *path, const char *what)
 {
 	json_t *o = block(d, DOC_FILE, DOC_PLAIN, NULL);
 
-	put(d, o, "path", path, false);
-	put(d, o, "text", what, false);
+	put_text(d, o, "path", path, false);
+	put_text(d, o, "text", what, false);
 }
 
 void doc_link(struct doc *d, const char *id, const char *text)
 {
 	json_t *o = block(d, DOC_FILE, DOC_PLAIN, NULL);
 
-	put(d, o, "to", id, false);
-	put(d, o, "text", text, false);
+	put_text(d, o, "to", id, false);
+	put_text(d, o, "text", text, false);
 }
 
 void doc_chart(struct doc *d, const char *id, const char *title, const char *svg, const char *description)
@@ -208,9 +208,9 @@ void doc_chart(struct doc *d, const char *id, const char *title, const char *svg
 	json_t *o = block(d, DOC_CHART, DOC_PLAIN, NULL);
 
 	put_name(d, o, "id", id, "chart");
-	put(d, o, "title", title, false);
-	put(d, o, "svg", svg, true);
-	put(d, o, "detail", description, false);
+	put_text(d, o, "title", title, false);
+	put_text(d, o, "svg", svg, true);
+	put_text(d, o, "detail", description, false);
 }
 
 /* --- tables --- */
@@ -220,9 +220,9 @@ struct doc_table *doc_table(struct doc *d, const char *name, const char *caption
 	json_t *o = block(d, DOC_TABLE, DOC_PLAIN, NULL);
 
 	put_name(d, o, "name", name, "table");
-	put(d, o, "title", caption, false);
-	check(d, json_object_set_new(o, "columns", json_array()) == 0);
-	check(d, json_object_set_new(o, "rows", json_array()) == 0);
+	put_text(d, o, "title", caption, false);
+	check_memory(d, json_object_set_new(o, "columns", json_array()) == 0);
+	check_memory(d, json_object_set_new(o, "rows", json_array()) == 0);
 	d->table = (struct doc_table){ .doc = d, .block = o };
 	return &d->table;
 }
@@ -231,9 +231,9 @@ void doc_column(struct doc_table *t, const char *title, const char *unit, bool n
 {
 	json_t *o = json_pack("{s:b}", "number", number);
 
-	put(t->doc, o, "title", title, false);
-	put(t->doc, o, "unit", unit, false);
-	check(t->doc, json_array_append_new(json_object_get(t->block, "columns"), o) == 0);
+	put_text(t->doc, o, "title", title, false);
+	put_text(t->doc, o, "unit", unit, false);
+	check_memory(t->doc, json_array_append_new(json_object_get(t->block, "columns"), o) == 0);
 }
 
 void doc_row(struct doc_table *t, enum doc_tone tone)
@@ -241,16 +241,16 @@ void doc_row(struct doc_table *t, enum doc_tone tone)
 	json_t *row = json_pack("{s:i, s:[]}", "tone", (int)tone, "cells");
 
 	t->row = row && json_array_append_new(json_object_get(t->block, "rows"), row) == 0 ? row : NULL;
-	check(t->doc, t->row);
+	check_memory(t->doc, t->row);
 	if (tone != DOC_PLAIN)
-		check(t->doc, json_object_set_new(t->block, "toned", json_true()) == 0);
+		check_memory(t->doc, json_object_set_new(t->block, "toned", json_true()) == 0);
 }
 
-static void cell(struct doc_table *t, json_t *value)
+static void add_cell(struct doc_table *t, json_t *value)
 {
 	if (!t->row)
 		doc_row(t, DOC_PLAIN);
-	check(t->doc, json_array_append_new(json_object_get(t->row, "cells"), value) == 0);
+	check_memory(t->doc, json_array_append_new(json_object_get(t->row, "cells"), value) == 0);
 }
 
 void doc_cell(struct doc_table *t, const char *fmt, ...)
@@ -261,7 +261,7 @@ void doc_cell(struct doc_table *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	put_format(t->doc, o, "text", fmt, ap);
 	va_end(ap);
-	cell(t, json_incref(json_object_get(o, "text")));
+	add_cell(t, json_incref(json_object_get(o, "text")));
 	json_decref(o);
 }
 
@@ -269,14 +269,14 @@ void doc_cell_link(struct doc_table *t, const char *id, const char *text)
 {
 	json_t *o = json_object();
 
-	put(t->doc, o, "text", text, false);
-	put(t->doc, o, "to", id, false);
-	cell(t, o);
+	put_text(t->doc, o, "text", text, false);
+	put_text(t->doc, o, "to", id, false);
+	add_cell(t, o);
 }
 
 void doc_number(struct doc_table *t, double v, int decimals)
 {
-	cell(t, isfinite(v) ? json_pack("[f, i]", v, decimals) : json_pack("[n, i]", decimals));
+	add_cell(t, isfinite(v) ? json_pack("[f, i]", v, decimals) : json_pack("[n, i]", decimals));
 }
 
 /* --- reading --- */

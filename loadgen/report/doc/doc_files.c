@@ -30,7 +30,7 @@ static bool is_formula(const char *text)
 }
 
 /* Quoted where RFC 4180 demands it. A formula gets an apostrophe before it, which makes it a text. */
-static void field(FILE *out, const char *text, bool number, bool first)
+static void csv_field(FILE *out, const char *text, bool number, bool first)
 {
 	if (!first)
 		putc(',', out);
@@ -57,14 +57,14 @@ static int write_table(FILE *out, const void *files)
 
 	for (size_t i = 0; i < doc_n_columns(b); i++) {
 		doc_column_title(b, i, title, sizeof(title));
-		field(out, title, false, i == 0);
+		csv_field(out, title, false, i == 0);
 	}
 	fputs("\r\n", out);
 	for (size_t r = 0; r < doc_n_rows(b); r++) {
 		for (size_t i = 0; i < doc_n_columns(b); i++) {
 			const char *text = doc_cell_exact(doc_row_at(b, r), i, buf);
 
-			field(out, text, text == buf, i == 0);
+			csv_field(out, text, text == buf, i == 0);
 		}
 		fputs("\r\n", out);
 	}

@@ -28,7 +28,7 @@ static const struct { const char *class, *sign, *word; } tones[] = {
 };
 
 /* Writes `form`, as printf does, but each text is escaped: %s is the only conversion. */
-static void __attribute__((format(printf, 2, 3))) put(struct page *p, const char *form, ...)
+static void __attribute__((format(printf, 2, 3))) html_put(struct page *p, const char *form, ...)
 {
 	va_list ap;
 
@@ -45,7 +45,7 @@ static void __attribute__((format(printf, 2, 3))) put(struct page *p, const char
 static void __attribute__((format(printf, 2, 0))) put_any(struct page *p, const char *form, const char *text)
 {
 	if (*text)
-		put(p, form, text);
+		html_put(p, form, text);
 }
 
 /* A path as a link to a file below the page's folder: it never becomes a scheme or a query. */
@@ -75,7 +75,7 @@ static void sign(struct page *p, enum doc_tone tone, const char *after)
 /* --- blocks; each one ends its line --- */
 
 /* The start tag of a block, with its anchor. `class` comes before that of its tone; NULL: it has none. */
-static void begin(struct page *p, const json_t *b, const char *tag, const char *class)
+static void html_begin(struct page *p, const json_t *b, const char *tag, const char *class)
 {
 	fprintf(p->out, "<%s", tag);
 	put_any(p, " id=\"%s\"", doc_str(b, "id"));
@@ -86,53 +86,53 @@ static void begin(struct page *p, const json_t *b, const char *tag, const char *
 
 static void paragraph(struct page *p, const json_t *b, const char *tag)
 {
-	begin(p, b, tag, NULL);
-	put(p, "%s</", doc_str(b, "text"));
-	put(p, "%s>\n", tag);
+	html_begin(p, b, tag, NULL);
+	html_put(p, "%s</", doc_str(b, "text"));
+	html_put(p, "%s>\n", tag);
 }
 
 static void answer(struct page *p, const json_t *b)
 {
-	begin(p, b, "div", "answer ");
+	html_begin(p, b, "div", "answer ");
 	put_any(p, "<p class=\"question\">%s</p>", doc_str(b, "title"));
-	put(p, "<p class=\"value\">");
+	html_put(p, "<p class=\"value\">");
 	sign(p, doc_tone(b), "&#160;");
-	put(p, "%s</p>", doc_str(b, "text"));
+	html_put(p, "%s</p>", doc_str(b, "text"));
 	put_any(p, "<p class=\"detail\">%s</p>", doc_str(b, "detail"));
-	put(p, "</div>\n");
+	html_put(p, "</div>\n");
 }
 
 static void badge(struct page *p, const json_t *b)
 {
-	begin(p, b, "li", "");
-	put(p, "<strong>");
+	html_begin(p, b, "li", "");
+	html_put(p, "<strong>");
 	sign(p, doc_tone(b), "&#160;");
-	put(p, "%s</strong>", doc_str(b, "text"));
+	html_put(p, "%s</strong>", doc_str(b, "text"));
 	put_any(p, " <span>%s</span>", doc_str(b, "detail"));
-	put(p, "</li>\n");
+	html_put(p, "</li>\n");
 }
 
 static void note(struct page *p, const json_t *b)
 {
 	enum doc_tone tone = doc_tone(b);
 
-	begin(p, b, "p", "note ");
+	html_begin(p, b, "p", "note ");
 	if (tone != DOC_PLAIN)
-		put(p, "<strong><span aria-hidden=\"true\">%s</span> %s:</strong> ", tones[tone].sign, tones[tone].word);
-	put(p, "%s</p>\n", doc_str(b, "text"));
+		html_put(p, "<strong><span aria-hidden=\"true\">%s</span> %s:</strong> ", tones[tone].sign, tones[tone].word);
+	html_put(p, "%s</p>\n", doc_str(b, "text"));
 }
 
 static void file(struct page *p, const json_t *b)
 {
 	if (doc_has(b, "to")) {
-		put(p, "<li><a href=\"#%s\">%s</a></li>\n", doc_str(b, "to"), doc_str(b, "text"));
+		html_put(p, "<li><a href=\"#%s\">%s</a></li>\n", doc_str(b, "to"), doc_str(b, "text"));
 		return;
 	}
-	put(p, "<li><a href=\"");
+	html_put(p, "<li><a href=\"");
 	as_path(p, doc_str(b, "path"));
-	put(p, "\"><code>%s</code></a>", doc_str(b, "path"));
+	html_put(p, "\"><code>%s</code></a>", doc_str(b, "path"));
 	put_any(p, " <span>%s</span>", doc_str(b, "text"));
-	put(p, "</li>\n");
+	html_put(p, "</li>\n");
 }
 
 static void section_end(struct page *p)
@@ -145,10 +145,10 @@ static void section_end(struct page *p)
 static void section(struct page *p, const json_t *b)
 {
 	section_end(p);
-	put(p, "<section id=\"%s\" aria-labelledby=\"%s.h\">\n<h2 id=\"%s.h\"><span class=\"no\">", doc_str(b, "id"),
+	html_put(p, "<section id=\"%s\" aria-labelledby=\"%s.h\">\n<h2 id=\"%s.h\"><span class=\"no\">", doc_str(b, "id"),
 	    doc_str(b, "id"), doc_str(b, "id"));
 	fprintf(p->out, "%d", (int)json_integer_value(json_object_get(b, "number")));
-	put(p, "</span> %s</h2>\n", doc_str(b, "title"));
+	html_put(p, "</span> %s</h2>\n", doc_str(b, "title"));
 	p->in_section = true;
 }
 
@@ -157,16 +157,16 @@ static void chart(struct page *p, const json_t *b)
 	const char *id = doc_str(b, "id"), *title = doc_str(b, "title"), *detail = doc_str(b, "detail");
 	const char *svg = doc_str(b, "svg"), *tag_end = strchr(svg, '>');
 
-	put(p, "<figure id=\"%s\">\n", id);
+	html_put(p, "<figure id=\"%s\">\n", id);
 	put_any(p, "<figcaption>%s</figcaption>\n", title);
 	if (strncmp(svg, "<svg", 4) != 0 || !tag_end) {
-		put(p, "<p class=\"note warn\"><strong><span aria-hidden=\"true\">!</span> This chart has nothing to "
+		html_put(p, "<p class=\"note warn\"><strong><span aria-hidden=\"true\">!</span> This chart has nothing to "
 		    "show.</strong> %s</p>\n</figure>\n", detail);
 		return;
 	}
-	put(p, "<svg role=\"img\" aria-labelledby=\"%s.t %s.d\"", id, id);
+	html_put(p, "<svg role=\"img\" aria-labelledby=\"%s.t %s.d\"", id, id);
 	fprintf(p->out, "%.*s>", (int)(tag_end - svg - 4), svg + 4);
-	put(p, "<title id=\"%s.t\">%s</title><desc id=\"%s.d\">%s</desc>", id, title, id, detail);
+	html_put(p, "<title id=\"%s.t\">%s</title><desc id=\"%s.d\">%s</desc>", id, title, id, detail);
 	fprintf(p->out, "%s</figure>\n", tag_end + 1);
 }
 
@@ -179,9 +179,9 @@ static void table_head(struct page *p, const json_t *b)
 		const json_t *column = doc_column_at(b, i);
 
 		fprintf(p->out, "<th scope=\"col\"%s>", doc_column_is_number(b, i) ? " class=\"n\"" : "");
-		put(p, "%s", doc_str(column, "title"));
+		html_put(p, "%s", doc_str(column, "title"));
 		put_any(p, " <span class=\"unit\">%s</span>", doc_str(column, "unit"));
-		put(p, "</th>");
+		html_put(p, "</th>");
 	}
 	fputs("</tr></thead>\n<tbody>\n", p->out);
 }
@@ -199,7 +199,7 @@ static void table_row(struct page *p, const json_t *b, const json_t *row)
 	enum doc_tone tone = doc_tone(row);
 	char buf[DOC_NUMBER_MAX];
 
-	put(p, "<tr class=\"%s\">", tones[tone].class);
+	html_put(p, "<tr class=\"%s\">", tones[tone].class);
 	for (size_t i = 0; i < doc_n_columns(b); i++) {
 		const char *text = doc_cell_shown(row, i, buf);
 
@@ -207,7 +207,7 @@ static void table_row(struct page *p, const json_t *b, const json_t *row)
 		if (i == 0)
 			sign(p, tone, "");
 		put_any(p, "<a href=\"#%s\">", doc_cell_to(row, i));
-		put(p, "%s", text);
+		html_put(p, "%s", text);
 		fputs(*doc_cell_to(row, i) ? "</a>" : "", p->out);
 		fputs(i == 0 ? "</th>" : "</td>", p->out);
 	}
@@ -224,7 +224,7 @@ static void table(struct page *p, const json_t *b)
 	if (of_chart)
 		fputs("<details><summary>Numbers</summary>\n", p->out);
 	/* A scrolled element must be reachable by keyboard, and an element that is needs a name. */
-	put(p, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%s\">\n<table class=\"%s%s\">\n",
+	html_put(p, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%s\">\n<table class=\"%s%s\">\n",
 	    *title ? title : "Table", doc_n_columns(b) > WIDE_COLUMNS ? "wide" : "narrow",
 	    json_is_true(json_object_get(b, "toned")) ? " toned" : "");
 	put_any(p, "<caption>%s</caption>\n", title);
@@ -302,7 +302,7 @@ static void contents(struct page *p)
 		if (!any)
 			fputs("<nav aria-label=\"Contents\"><ol>\n", p->out);
 		any = true;
-		put(p, "<li><a href=\"#%s\">%s</a></li>\n", doc_str(b, "id"), doc_str(b, "title"));
+		html_put(p, "<li><a href=\"#%s\">%s</a></li>\n", doc_str(b, "id"), doc_str(b, "title"));
 	}
 	if (any)
 		fputs("</ol></nav>\n", p->out);
@@ -310,7 +310,7 @@ static void contents(struct page *p)
 
 static void head(struct page *p)
 {
-	put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	html_put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	    "<meta http-equiv=\"Content-Security-Policy\" "
 	    "content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
 	    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

@@ -91,7 +91,7 @@ static void unescaped(FILE *out, const char *text)
 }
 
 /* Writes a form, that of Markdown or the plain one; %s is the text, escaped. Nothing if that is empty. */
-static void put(const struct form *f, const char *markdown, const char *plain, const char *text)
+static void text_put(const struct form *f, const char *markdown, const char *plain, const char *text)
 {
 	const char *form = f->plain ? plain : markdown, *at = strstr(form, "%s");
 
@@ -122,7 +122,7 @@ static void sign(const struct form *f, enum doc_tone tone)
 
 static void section(const struct form *f, const char *title)
 {
-	put(f, "## %s\n", "%s\n", title);
+	text_put(f, "## %s\n", "%s\n", title);
 	repeat(f->out, '=', f->plain ? utf8_count(title) : 0);
 	fputs(f->plain ? "\n" : "", f->out);
 }
@@ -142,17 +142,17 @@ static void badge(const struct form *f, const json_t *b)
 {
 	fputs(f->plain ? "  " : "- ", f->out);
 	sign(f, doc_tone(b));
-	put(f, "**%s**", "%s", doc_str(b, "text"));
-	put(f, " %s", ": %s", doc_str(b, "detail"));
+	text_put(f, "**%s**", "%s", doc_str(b, "text"));
+	text_put(f, " %s", ": %s", doc_str(b, "detail"));
 	fputs("\n", f->out);
 }
 
 static void answer(const struct form *f, const json_t *b)
 {
-	put(f, "| %s | ", "%s ", doc_str(b, "title"));
+	text_put(f, "| %s | ", "%s ", doc_str(b, "title"));
 	sign(f, doc_tone(b));
-	put(f, "**%s**", "%s", doc_str(b, "text"));
-	put(f, " | %s", "\n  %s", doc_str(b, "detail"));
+	text_put(f, "**%s**", "%s", doc_str(b, "text"));
+	text_put(f, " | %s", "\n  %s", doc_str(b, "detail"));
 	fputs(f->plain ? "\n" : doc_has(b, "detail") ? " |\n" : " | |\n", f->out);
 }
 
@@ -193,7 +193,7 @@ static void markdown_table(const struct form *f, const json_t *b, bool of_chart)
 		xml_write(out, doc_str(b, "title"), SIZE_MAX);
 		fputs("</summary>\n\n", out);
 	} else {
-		put(f, "**%s**\n\n", "", doc_str(b, "title"));
+		text_put(f, "**%s**\n\n", "", doc_str(b, "title"));
 	}
 	for (size_t i = 0; i < doc_n_columns(b); i++) {
 		doc_column_title(b, i, title, sizeof(title));
@@ -255,7 +255,7 @@ static size_t column_width(const json_t *b, size_t column)
 }
 
 /* `bytes` of a text, aligned in its column. Spaces are owed until a text follows, so that no line ends with them. */
-static void cell(FILE *out, const json_t *b, const size_t *widths, size_t column, const char *text, size_t bytes, size_t *owed)
+static void text_cell(FILE *out, const json_t *b, const size_t *widths, size_t column, const char *text, size_t bytes, size_t *owed)
 {
 	bool number = doc_column_is_number(b, column);
 	size_t n = 0, gap;
@@ -292,7 +292,7 @@ static void plain_head(FILE *out, const json_t *b, const size_t *widths, bool to
 
 			if (line < lines)
 				text = title_word(title, line < above ? SIZE_MAX : line - above, &bytes);
-			cell(out, b, widths, i, text, line < lines ? bytes : strlen(text), &owed);
+			text_cell(out, b, widths, i, text, line < lines ? bytes : strlen(text), &owed);
 		}
 		fputs("\n", out);
 	}
@@ -312,7 +312,7 @@ static void plain_rows(const struct form *f, const json_t *b, const size_t *widt
 		for (size_t i = 0; i < doc_n_columns(b); i++) {
 			const char *text = doc_cell_shown(row, i, buf);
 
-			cell(out, b, widths, i, text, strlen(text), &owed);
+			text_cell(out, b, widths, i, text, strlen(text), &owed);
 		}
 		fputs("\n", out);
 	}
@@ -331,7 +331,7 @@ static int plain_table(const struct form *f, const json_t *b)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		widths[i] = column_width(b, i);
-	put(f, "", "%s\n", doc_str(b, "title"));
+	text_put(f, "", "%s\n", doc_str(b, "title"));
 	plain_head(f->out, b, widths, toned);
 	plain_rows(f, b, widths, toned);
 	free(widths);
@@ -347,7 +347,7 @@ static int one(const struct form *f, const struct doc *d, size_t i)
 
 	switch (doc_kind(b)) {
 	case DOC_SECTION: section(f, title); break;
-	case DOC_HEADING: put(f, "### %s\n", "%s\n", title); break;
+	case DOC_HEADING: text_put(f, "### %s\n", "%s\n", title); break;
 	case DOC_TEXT: line(f, text); break;
 	case DOC_NOTE: note(f, b); break;
 	case DOC_ITEM:
@@ -358,8 +358,8 @@ static int one(const struct form *f, const struct doc *d, size_t i)
 	case DOC_ANSWER: answer(f, b); break;
 	case DOC_CODE: code(f, text); break;
 	case DOC_FILE:
-		put(f, "- %s", "  %s", doc_str(b, "path"));
-		put(f, ": %s", ": %s", text);
+		text_put(f, "- %s", "  %s", doc_str(b, "path"));
+		text_put(f, ": %s", ": %s", text);
 		fputs("\n", f->out);
 		break;
 	case DOC_TABLE:
@@ -368,8 +368,8 @@ static int one(const struct form *f, const struct doc *d, size_t i)
 		markdown_table(f, b, doc_table_is_of_chart(d, i));
 		break;
 	case DOC_CHART:
-		put(f, "**%s**\n", "", title);
-		put(f, "\n%s\n", "", doc_str(b, "detail"));
+		text_put(f, "**%s**\n", "", title);
+		text_put(f, "\n%s\n", "", doc_str(b, "detail"));
 		break;
 	case DOC_END: break;
 	}
@@ -398,8 +398,8 @@ static int document(const struct form *f, const struct doc *d)
 	enum doc_kind before = DOC_END;
 	int ret = 0;
 
-	put(f, "# %s\n", "%s\n\n", doc_str(doc_root(d), "title"));
-	put(f, "\n%s\n", "%s\n\n", doc_str(doc_root(d), "lead"));
+	text_put(f, "# %s\n", "%s\n\n", doc_str(doc_root(d), "title"));
+	text_put(f, "\n%s\n", "%s\n\n", doc_str(doc_root(d), "lead"));
 	for (size_t i = 0; i < doc_n_blocks(d) && !ret; i++) {
 		enum doc_kind kind = doc_kind(doc_block(d, i));
 

@@ -8,7 +8,7 @@
 #include "common/base/json_at.h"
 #include "loadgen/analysis/read.h"
 
-static void take(const json_t *o, struct found *out)
+static void take_found(const json_t *o, struct found *out)
 {
 	const json_t *failure = json_at(o, "failure");
 
@@ -29,13 +29,13 @@ bool found_read(const struct page *p, const char *which, struct found *out)
 {
 	const json_t *o = json_at(json_at(p->run, "analysis.capacity"), which);
 
-	take(o, out);
+	take_found(o, out);
 	return json_is_object(o);
 }
 
 void found_knee(const struct page *p, struct found *out)
 {
-	take(p->knee, out);
+	take_found(p->knee, out);
 }
 
 bool found_only_connects(const struct page *p)

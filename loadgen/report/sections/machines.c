@@ -27,7 +27,7 @@ struct samples {
 	double *t_s;
 };
 
-static double value(const json_t *o, const char *name, size_t i)
+static double value_at(const json_t *o, const char *name, size_t i)
 {
 	const json_t *v = json_array_get(json_object_get(o, name), i);
 
@@ -41,8 +41,8 @@ static double rate(const struct samples *s, const char *name, size_t i)
 
 	if (i == 0)
 		return NAN;
-	span_s = value(s->o, "clock_s", s->at[i]) - value(s->o, "clock_s", s->at[i - 1]);
-	more = value(s->o, name, s->at[i]) - value(s->o, name, s->at[i - 1]);
+	span_s = value_at(s->o, "clock_s", s->at[i]) - value_at(s->o, "clock_s", s->at[i - 1]);
+	more = value_at(s->o, name, s->at[i]) - value_at(s->o, name, s->at[i - 1]);
 	return span_s > 0 && more >= 0 ? more / span_s : NAN;
 }
 
@@ -60,7 +60,7 @@ static bool read_samples(struct page *p, const char *side, struct samples *out)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		out->at[i] = n > 1 ? i * (all - 1) / (n - 1) : 0;
-		out->t_s[i] = value(o, "t_s", out->at[i]);
+		out->t_s[i] = value_at(o, "t_s", out->at[i]);
 	}
 	out->n = n;
 	return true;
@@ -87,7 +87,7 @@ static void mark_phases(struct chart *c, const json_t *phases)
 		const char *text = json_string_value(name), *words = text ? short_phase(text) : NULL;
 
 		if (words && words != text)
-			page_rule(c, value(phases, "t_s", i), true, false, words);
+			page_rule(c, value_at(phases, "t_s", i), true, false, words);
 	}
 }
 
@@ -117,13 +117,13 @@ struct curve {
 	bool is_rate, right;
 };
 
-static void draw(struct page *p, struct chart *c, const struct samples *s, const struct curve *v, bool name_side)
+static void draw_curve(struct page *p, struct chart *c, const struct samples *s, const struct curve *v, bool name_side)
 {
 	double *y = page_numbers(p, s->n);
 	bool known = false;
 
 	for (size_t i = 0; y && i < s->n; i++) {
-		y[i] = (v->is_rate ? rate(s, v->name, i) : value(s->o, v->name, s->at[i])) / v->unit;
+		y[i] = (v->is_rate ? rate(s, v->name, i) : value_at(s->o, v->name, s->at[i])) / v->unit;
 		known |= isfinite(y[i]);
 	}
 	if (known)
@@ -145,7 +145,7 @@ static void show_cpu(struct page *p, const struct samples *s)
 	struct chart c = { .x_label = "seconds since the run began", .y_label = "CPUs" };
 
 	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++)
-		draw(p, &c, s, &curves[i], false);
+		draw_curve(p, &c, s, &curves[i], false);
 	mark(p, &c);
 	page_chart(p, page_text(p, "machines-cpu-%s", s->side), page_text(p, "CPUs of the %s's machine", s->side), &c,
 		   page_text(p, "CPUs of the %s's machine in user, system, softirq and idle time, and those of its process, "
@@ -160,7 +160,7 @@ static void show_both(struct page *p, const struct samples *s, const char *id, c
 	for (size_t k = 0; k < SIDES; k++)
 		for (size_t i = 0; i < n; i++)
 			if (s[k].n)
-				draw(p, &c, &s[k], &curves[i], true);
+				draw_curve(p, &c, &s[k], &curves[i], true);
 	mark(p, &c);
 	page_chart(p, id, title, &c, page_text(p, "%s of both ends against time, and the clients connected.", title));
 }
@@ -192,7 +192,7 @@ static const char *phase_at(const json_t *phases, double t_s)
 	const json_t *names = json_object_get(phases, "name");
 	const char *name = NULL;
 
-	for (size_t i = 0; i < json_array_size(names) && value(phases, "t_s", i) <= t_s; i++)
+	for (size_t i = 0; i < json_array_size(names) && value_at(phases, "t_s", i) <= t_s; i++)
 		name = json_string_value(json_array_get(names, i));
 	return name;
 }
@@ -233,7 +233,7 @@ static void show_samples(struct page *p, const struct samples *s)
 			page_add(t, DOC_PLAIN, "s2s", s[k].side, s[k].t_s[i], phase_at(phases, s[k].t_s[i]));
 			for (size_t c = 0; c < OF_SAMPLE; c++)
 				doc_number(t, of_sample[c].scale * (of_sample[c].is_rate ? rate(&s[k], of_sample[c].name, i) :
-					   value(s[k].o, of_sample[c].name, s[k].at[i])), of_sample[c].decimals);
+					   value_at(s[k].o, of_sample[c].name, s[k].at[i])), of_sample[c].decimals);
 		}
 }
 

@@ -93,7 +93,7 @@ struct known {
 	double faults[FAULTS];
 };
 
-static void look(const struct page *p, struct known *out)
+static void look_for_known(const struct page *p, struct known *out)
 {
 	*out = (struct known){ 0 };
 	for (size_t i = 0; i < read_n_steps(p->run); i++)
@@ -149,7 +149,7 @@ void section_network(struct page *p)
 	double bytes;
 
 	doc_section(p->doc, "network", "The network");
-	look(p, &known);
+	look_for_known(p, &known);
 	if (!known.sides) {
 		doc_text(p->doc, "network-none", "Not known: the counters of the RDMA devices were not read.");
 		return;

@@ -71,7 +71,7 @@ static void say_cpu(struct page *p, const struct trend *v)
 		 "in which Soft-RoCE does much of its own.");
 }
 
-static bool show(struct page *p, const struct figures *f, double bytes)
+static bool show_figures(struct page *p, const struct figures *f, double bytes)
 {
 	struct trend v[FIGURES_MAX];
 
@@ -158,9 +158,9 @@ void section_resources(struct page *p)
 
 	doc_section(p->doc, "resources", "CPU, memory and what else clients take");
 	bytes = page_smallest_size(p);
-	any = show(p, &cpu, bytes);
-	any |= show(p, &memory, bytes);
-	any |= show(p, &counts, bytes);
+	any = show_figures(p, &cpu, bytes);
+	any |= show_figures(p, &memory, bytes);
+	any |= show_figures(p, &counts, bytes);
 	if (any)
 		show_slopes(p, bytes);
 	else

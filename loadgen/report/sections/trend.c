@@ -16,7 +16,7 @@ static struct trend empty_trend(struct page *p, const struct points *points)
 	return v;
 }
 
-static void add(struct trend *v, double clients, struct estimate e, double scale)
+static void add_trend_point(struct trend *v, double clients, struct estimate e, double scale)
 {
 	if (!v->x || !v->y || !v->low || !v->high)
 		return;
@@ -38,7 +38,7 @@ struct trend trend_figure(struct page *p, const struct points *points, double by
 
 	for (size_t i = 0; i < points->n; i++)
 		if (points->v[i].bytes == bytes)
-			add(&v, points->v[i].clients, strcmp(path, TREND_THROUGHPUT) == 0 ?
+			add_trend_point(&v, points->v[i].clients, strcmp(path, TREND_THROUGHPUT) == 0 ?
 			    point_throughput(&points->v[i]) : page_estimate(&points->v[i], path), scale);
 	return v;
 }
@@ -50,7 +50,7 @@ struct trend trend_response_us(struct page *p, const struct points *points, stru
 
 	for (size_t i = 0; i < points->n; i++)
 		if (points->v[i].bytes == bytes)
-			add(&v, points->v[i].clients,
+			add_trend_point(&v, points->v[i].clients,
 			    point_percentile(&points->v[i], source_histogram, source, "response", percentile), 1e-3);
 	return v;
 }

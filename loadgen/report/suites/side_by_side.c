@@ -119,7 +119,7 @@ static size_t count_sizes(const json_t *points, double clients)
 }
 
 /* A figure against the size, for the first number of clients, a line for each alternative. */
-static void draw(struct page *p, const char *id, const json_t *points, const char *name, double unit, struct chart *c,
+static void draw_curve(struct page *p, const char *id, const json_t *points, const char *name, double unit, struct chart *c,
 		 const char *title)
 {
 	const json_t *first = json_array_get(points, 0), *point;
@@ -152,9 +152,9 @@ static void draw_sizes(struct page *p, const char *id, const json_t *points)
 	if (count_sizes(points, json_number_at(json_array_get(points, 0), "clients")) < 2)
 		return;
 	if (is_known(points, "response_p50_ns"))
-		draw(p, page_text(p, "%s-p50", id), points, "response_p50_ns", 1e3, &time, "Time of an operation");
+		draw_curve(p, page_text(p, "%s-p50", id), points, "response_p50_ns", 1e3, &time, "Time of an operation");
 	if (is_known(points, "throughput_bytes_per_s"))
-		draw(p, page_text(p, "%s-bandwidth", id), points, "throughput_bytes_per_s", 1e9, &bandwidth, "Bandwidth");
+		draw_curve(p, page_text(p, "%s-bandwidth", id), points, "throughput_bytes_per_s", 1e9, &bandwidth, "Bandwidth");
 }
 
 /* --- all of it --- */
