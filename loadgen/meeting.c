@@ -110,16 +110,16 @@ static int own_address(const struct loadgen_config *cfg, char text[ADDR_TEXT_MAX
 }
 
 /* The line for the other hosts. Their leases begin before they know of the leader's options. */
-static void print_command(const struct loadgen_config *cfg, bool lease_given, const char *url)
+static void print_command(const struct loadgen_config *cfg, const struct opts_spec *spec, int argc, char **argv, const char *url)
 {
 	/* Figures may go to stdout, and they are to be alone there. */
 	FILE *out = cfg->json && strcmp(cfg->json, "-") == 0 ? stderr : stdout;
-	char lease[40] = "";
+	json_auto_t *options = shared_options(spec, argc, argv);
+	const char *lease = shared_options_value(options, "lease");
 
-	if (lease_given)
-		snprintf(lease, sizeof(lease), "--lease %g ", (double)cfg->lease_ns / NS_PER_S);
-	utf8_print_line(out, "On %s: performance_test %s--join '%s'", cfg->hosts == 2 ? "the other host" : "each of the other hosts",
-			lease, url);
+	/* As it was given, because the leader compares options as texts. */
+	utf8_print_line(out, "On %s: performance_test %s%s%s--join '%s'", cfg->hosts == 2 ? "the other host" : "each of the other hosts",
+			lease ? "--lease " : "", lease ? lease : "", lease ? " " : "", url);
 	fflush(out);
 }
 
@@ -137,7 +137,7 @@ static int start_etcd(struct meeting *m, const struct opts_spec *spec, const str
 	if (ret)
 		return ret;
 	snprintf(m->url, sizeof(m->url), "%s", etcd_proc_local_url(m->etcd));
-	print_command(cfg, opts_given(spec, argc, argv, "lease"), etcd_proc_url(m->etcd));
+	print_command(cfg, spec, argc, argv, etcd_proc_url(m->etcd));
 	return 0;
 }
 

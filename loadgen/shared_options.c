@@ -47,6 +47,11 @@ static const char *value_of(const json_t *options, const char *name, size_t n)
 	return NULL;
 }
 
+const char *shared_options_value(const json_t *options, const char *name)
+{
+	return value_of(options, name, 0);
+}
+
 /* Every option of `a` is in `b`, too. */
 static bool is_within(const json_t *a, const json_t *b, const char *whose_a, const char *whose_b, char *what, size_t size)
 {

@@ -15,6 +15,9 @@
  * out of memory. */
 json_t *shared_options(const struct opts_spec *spec, int argc, char **argv);
 
+/* The value of an option in such an array; NULL: it is not there. */
+const char *shared_options_value(const json_t *options, const char *name);
+
 /* Compares a host's with the leader's. `all`: options that the host does not have count as different. False with a line in
  * `what`: the first that differs. Both may be anything. */
 bool shared_options_agree(const json_t *leader, const json_t *host, bool all, char *what, size_t size);

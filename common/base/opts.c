@@ -366,7 +366,7 @@ static enum opts_result take_option(const struct walk *w, struct given *g, void 
 /* An argument after --help names a group; a program without groups ignores it. */
 static enum opts_result check_topic(const struct opts_spec *spec, const char *topic, struct text *err)
 {
-	if (!topic || !spec->n_groups || strcmp(topic, "all") == 0 || strcmp(topic, "markdown") == 0)
+	if (!topic || topic[0] == '-' || !spec->n_groups || strcmp(topic, "all") == 0 || strcmp(topic, "markdown") == 0)
 		return OPTS_HELP;
 	for (size_t i = 0; i < spec->n_groups; i++)
 		if (strcmp(topic, spec->groups[i].name) == 0)

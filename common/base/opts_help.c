@@ -183,6 +183,8 @@ static void print_markdown(const struct opts_spec *spec, FILE *out)
 
 void opts_print_help(const struct opts_spec *spec, const char *topic, FILE *out)
 {
+	if (topic && topic[0] == '-')	/* another option, not a topic */
+		topic = NULL;
 	if (topic && strcmp(topic, "markdown") == 0) {
 		print_markdown(spec, out);
 		return;

@@ -125,8 +125,7 @@ static const struct opt options[] = {
 	  .per_suite = true, .help = "Revocation lists (PEM) of all CAs of the server's certificate.",
 	  .more = "Whole lists, no delta lists." },
 	{ .name = "cycles", .group = "time", .type = OPT_UINT, .offset = AT(cycles), .min = 1, .max = 1000000000,
-	  .metavar = "N", .needs = "churn", .excludes = "duration",
-	  .help = "Measure until clients came back N times, instead of --duration.",
+	  .metavar = "N", .needs = "churn", .help = "Measure until clients came back N times, instead of --duration.",
 	  .more = "The measured time also ends when no client has come back for 60 s." },
 	{ .name = "deal", .group = "where", .type = OPT_CHOICE, .offset = AT(deal), .choices = deal_names,
 	  .metavar = "HOW", .def = "round-robin", .needs = "targets",
@@ -152,7 +151,8 @@ static const struct opt options[] = {
 	  .per_suite = true, .choices = environment_names, .metavar = "WHERE", .def = "auto",
 	  .help = "Run on this machine (native) or in a Soft-RoCE micro-VM (vm).",
 	  .more = "auto takes the micro-VM if the machine has no RDMA device, none of `--server`, `--targets` and "
-	  "`--device` is given, and this is not a micro-VM already." },
+	  "`--device` is given, and this is not a micro-VM already. It does not with `--transport tcp` or `tls`, or "
+	  "with several load hosts." },
 	{ .name = "etcd-ca", .group = "hosts", .type = OPT_STRING, .offset = AT(etcd_ca), .metavar = "FILE",
 	  .needs = "lead|join|cluster", .per_host = true,
 	  .help = "CA certificate (PEM) of an etcd with TLS (etcds://...).",
@@ -173,11 +173,11 @@ static const struct opt options[] = {
 	  .more = "It looks within `--rate A-B`, or from 1,000 a second on, with one number of clients and one "
 	  "`--message-size` (docs/capacity.md)." },
 	{ .name = "floor", .group = "clients", .type = OPT_UINT, .offset = AT(floor), .min = 0, .max = 1000,
-	  .metavar = "N", .def = "5",
-	  .help = "Clients that connect one at a time before and after the steps, as the least that connecting takes.",
-	  .more = "They also connect after a step that did not hold all its clients (docs/results.md, \"One at a "
-	  "time\"). With 0 it is not known whether a failure was graceful. A search (`--find-capacity`, `--find-rate`) "
-	  "has none. `--memory-floor` and `--cpu-floor` are limits of the machines, not times." },
+	  .metavar = "N", .def = "5", .help = "Clients that connect one at a time before and after the steps.",
+	  .more = "They show how long connecting takes at least. They also connect after a step that did not hold all "
+	  "its clients (docs/results.md, \"One at a time\"). With 0 it is not known whether a failure was graceful. A "
+	  "search (`--find-capacity`, `--find-rate`) has none. `--memory-floor` and `--cpu-floor` are limits of the "
+	  "machines, not times." },
 	TUNING_OPT_GID_INDEX(TUNING_AT),
 	{ .name = "hosts", .group = "hosts", .type = OPT_UINT, .offset = AT(hosts), .min = 1, .max = HOSTS_MAX,
 	  .metavar = "N", .def = "1", .needs = "lead|join|cluster",
@@ -204,7 +204,7 @@ static const struct opt options[] = {
 	  .help = "Longest time to wait until all --hosts hosts are there." },
 	{ .name = "json", .group = "output", .type = OPT_STRING, .offset = AT(json), .metavar = "FILE|-",
 	  .per_host = true, .per_suite = true, .common = true,
-	  .help = "Write run.json to FILE too; -: to stdout, instead of the table." },
+	  .help = "Write run.json to FILE too; -: to stdout, instead of the summary." },
 	{ .name = "judge", .group = "clients", .type = OPT_CHOICE, .offset = AT(judge), .choices = loadgen_judge_names,
 	  .metavar = "auto|all", .def = "auto",
 	  .help = "Criteria to judge; auto leaves out times on emulated CPUs and software RDMA.",
@@ -223,7 +223,7 @@ static const struct opt options[] = {
 	  .help = "Which messages to log to stderr.", .more = "A server of our own logs to server.log." },
 	{ .name = "max-skew", .group = "hosts", .type = OPT_DURATION, .offset = AT(max_skew_ns), .min = NS_PER_MS,
 	  .max = 60 * NS_PER_S, .metavar = "SECONDS", .def = "0.1",
-	  .help = "A step is invalid if its hosts began to measure further apart than this.",
+	  .help = "A step whose hosts began to measure further apart than this is marked.",
 	  .more = "The flag is `skew` (docs/results.md)." },
 	{ .name = "memory-floor", .group = "time", .type = OPT_UINT, .offset = AT(memory_floor_percent), .min = 0,
 	  .max = 99, .metavar = "PERCENT", .def = "5",
@@ -301,7 +301,7 @@ static const struct opt options[] = {
 	  .metavar = "N", .def = "1", .help = "Seed of the message payload and of what is drawn at random.",
 	  .more = "PSNs and keys are never seeded." },
 	{ .name = "server", .group = "where", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST,...",
-	  .common = true, .excludes = "targets,environment=vm", .def_words = "one of our own",
+	  .per_suite = true, .common = true, .excludes = "targets,environment=vm", .def_words = "one of our own",
 	  .help = "Server to load, by name or address.",
 	  .more = "With several rails: the server's address on each rail, in the order of `--device`; the first is "
 	  "asked for statistics." },
@@ -411,7 +411,9 @@ const struct opts_spec loadgen_plan_options = {
 	.usage = "[options of a run]",
 	.summary = "Says what --clients of a run with these options would need on each host, what gives out first, and\n"
 		   "what to set. It goes by the limits of devices, processes and machines and by the settings of the\n"
-		   "server that performance_test would start or that runs on --server. Connects no client.",
+		   "server that performance_test would start or that runs on --server. Connects no client. Takes the\n"
+		   "options of a run but --compare, --compare-set, --suite, --lead, --join and --cluster; --json writes\n"
+		   "the plan.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.groups = groups,

@@ -44,14 +44,14 @@ static const struct opt options[] = {
 	{ .name = "server-name", .type = OPT_STRING, .offset = AT(way.name), .metavar = "NAME", .def_words = "HOST",
 	  .needs = "server", .help = "Name or address that the server's certificate must have." },
 	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(way.port), .min = 1, .max = 65535, .metavar = "PORT",
-	  .def = "7471", .needs = "server", .help = "TCP port of --server." },
+	  .def = "7471", .help = "TCP port of --server, or of the server on this machine." },
 };
 
 static const struct opts_spec spec = {
 	.program = "performance_test doctor",
 	.usage = "[options]",
-	.summary = "Checks whether this machine is ready for RDMA, and with --server the way to a server. Of what is wrong\n"
-		   "it says why that matters, and the command that mends it.",
+	.summary = "Checks whether this machine is ready for RDMA, and with --server the way to a server. For each thing\n"
+		   "that is wrong it says why it matters and which command mends it.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.epilog = "Exit status: 0 nothing is wrong, 1 something is, 2 usage, 3 something could not be checked.",

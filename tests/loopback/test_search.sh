@@ -11,7 +11,7 @@ RAMPART_TRANSPORT=tcp
 # ---- objectives of a ramp
 
 gives "--slo: a term that is not known" 2 "'p99' is not allowed; allowed: " "${bin}performance_test" --slo p99
-gives "--find-capacity with --steps" 2 '--find-capacity and --steps' "${bin}performance_test" --find-capacity --steps 10
+gives "--find-capacity with --steps" 2 '--find-capacity: cannot be combined with --steps' "${bin}performance_test" --find-capacity --steps 10
 
 # Connection times are not judged on software RDMA; an objective is.
 search met own --steps 2 --duration 1 --slo 'p50<10s,errors<=0,connect_max<60s'

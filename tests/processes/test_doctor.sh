@@ -117,7 +117,7 @@ mends "no transparent huge pages" thp note 'madvise'
 echo "$before" >$huge
 
 "$(</proc/sys/kernel/modprobe)" nf_tables
-gives "packets may be filtered: a note that names the ports, and status 0" 0 'note +firewall +nftables may .*TCP port 7471 .*UDP port 4791' \
+gives "packets may be filtered: a note that names the ports, and status 0" 0 'note +firewall +nftables (and iptables )?may .*TCP port 7471 .*UDP port 4791' \
     "${bin}performance_test" doctor
 
 rdma link delete "$device"

@@ -101,6 +101,8 @@ int etcd_open(const struct etcd_config *c, struct ev_loop *loop, etcd_out_fn *on
 	if (ret == 0)
 		ret = etcd_lease_start(&e->target, url.token, c->lease_ns, on_lease_changed, e, &e->lease);
 	explicit_bzero(&url, sizeof(url));
+	if (ret && ret != -ENOMEM && ret != -EINVAL)
+		snprintf(err, err_size, "cannot begin with etcd: %s", strerror(-ret));
 	if (ret)
 		destroy(e);
 	else

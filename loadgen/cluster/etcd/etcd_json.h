@@ -31,7 +31,7 @@ struct etcd_kv {
 	struct etcd_entry entry;		/* its key is without `root` */
 	char *memory;
 };
-/* False: it is none, of another root, larger than bus.h allows, or memory runs out; nothing is to be freed then. */
+/* False: it is none, of another root, larger than etcd.h allows, or memory runs out; nothing is to be freed then. */
 bool etcd_read_kv(const json_t *kv, const char *root, struct etcd_kv *out);
 
 /* True for a key that can be: [A-Za-z0-9._/-], 1 to ETCD_KEY_MAX. */

@@ -128,7 +128,7 @@ static void end(struct etcd_proc *p)
 /* A port that is free now, of all addresses; 0: there is none. */
 static uint16_t free_port(int family)
 {
-	union { struct sockaddr any; struct sockaddr_in in; struct sockaddr_in6 in6; } a = { .any.sa_family = (sa_family_t)family };
+	union { struct sockaddr any; struct sockaddr_in in; struct sockaddr_in6 in6; } a = { .in6.sin6_family = (sa_family_t)family };
 	socklen_t n = sizeof(a);
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool bound = fd >= 0 && bind(fd, &a.any, n) == 0 && getsockname(fd, &a.any, &n) == 0;
@@ -251,7 +251,7 @@ static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t
 static int begin_open(struct etcd_proc *p, const char *log, char *err, size_t err_size)
 {
 	json_t *login = json_pack("{s:s, s:s}", "name", "rampart", "password", p->url.token);
-	struct etcd_http *http;
+	struct etcd_http *http = NULL;
 	int ret = etcd_http_new(&p->target, NULL, &http);
 
 	if (ret == 0)

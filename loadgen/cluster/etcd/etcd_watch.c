@@ -230,8 +230,11 @@ static bool on_change(struct etcd_watch *w, const json_t *event)
 		nonsense(w, "a key or a value that this program did not write");
 		return false;
 	}
+	/* etcd may repeat a change after a watch was resumed. */
+	if (it.entry.written <= w->revision)
+		return true;
 	known = json_object_get(w->known, it.entry.key);
-	if (it.entry.written <= w->revision || it.entry.written < w->newest) {
+	if (it.entry.written < w->newest) {
 		nonsense(w, "changes that go back in time");
 		alive = false;
 	} else if (gone && known) {

@@ -13,7 +13,7 @@
 
 #define TITLE_MAX 256
 #define WIDTH_MAX 80		/* of plain text: longer cells are not aligned */
-#define ROWS_MAX 40		/* of a plain table; tables/ has all */
+#define ROWS_MAX 64		/* of a plain table, enough for all steps of one size; tables/ has all */
 
 struct form {
 	FILE *out;

@@ -84,7 +84,7 @@ void section_steps(struct page *p)
 void steps_table(struct page *p)
 {
 	if (isfinite(points_main_rate(json_at(p->run, "steps"))))
-		page_objects(p, "steps", NULL, offered_figures + (p->points->n_sizes < 2), json_at(p->run, "steps"), SIZE_MAX);
+		page_objects(p, "offered", NULL, offered_figures + (p->points->n_sizes < 2), json_at(p->run, "steps"), SIZE_MAX);
 	else
 		page_points(p, "steps", NULL, step_figures);
 }
@@ -92,18 +92,27 @@ void steps_table(struct page *p)
 /* --- what makes steps questionable --- */
 
 /* What is said of steps: their flags, and below them why figures are missing. */
-enum { FEW_SAMPLES = VALIDITY_FLAGS, NO_OPERATION, NO_SERVER_CPU, CAVEATS };
+enum { TOO_SHORT = VALIDITY_FLAGS, FEW_CONNECTIONS, FEW_OPERATIONS, NO_OPERATION, NO_SERVER_CPU, CAVEATS };
 
 static bool lacks(const json_t *step, const char *count, const char *percentile)
 {
 	return json_number_at(step, count) > 0 && !isfinite(json_number_at(step, percentile));
 }
 
+/* Too few intervals were measured to tell whether the step was steady. */
+static bool is_too_short(const json_t *step)
+{
+	return read_has_flag(step, validity_flags[VALIDITY_NOT_STEADY].name) &&
+	       !isfinite(json_number_at(step, "drift.throughput_ratio")) && !isfinite(json_number_at(step, "drift.p99_ratio"));
+}
+
 static bool has_caveat(const struct page *p, const json_t *step, int caveat)
 {
 	switch (caveat) {
-	case FEW_SAMPLES: return lacks(step, "connect_ns.total.count", "connect_ns.total.p99") ||
-				 lacks(step, "response_ns.count", "response_ns.p99_9");
+	case VALIDITY_NOT_STEADY: return read_has_flag(step, validity_flags[caveat].name) && !is_too_short(step);
+	case TOO_SHORT: return is_too_short(step);
+	case FEW_CONNECTIONS: return lacks(step, "connect_ns.total.count", "connect_ns.total.p99");
+	case FEW_OPERATIONS: return lacks(step, "response_ns.count", "response_ns.p99_9");
 	case NO_OPERATION: return isfinite(json_number_at(step, "measured_s")) && !found_only_connects(p) &&
 				  json_number_at(step, "response_ns.count") == 0;
 	case NO_SERVER_CPU: return json_is_null(json_at(step, "resources.server.cpu_user_s"));
@@ -116,7 +125,9 @@ static const char *caveat_words(struct page *p, int caveat)
 	const char *hosts = caveat == VALIDITY_GENERATOR_SATURATED ? found_hosts_at_limit(p, 0) : "";
 
 	switch (caveat) {
-	case FEW_SAMPLES: return "too few samples for a percentile: a p50 takes 5, a p99 299, a p99.9 2,995";
+	case TOO_SHORT: return "measured for too short a time to tell whether it was steady; a longer --duration has more intervals";
+	case FEW_CONNECTIONS: return "fewer than 299 connections: no p99 of connecting (a p50 takes 5)";
+	case FEW_OPERATIONS: return "fewer than 2,995 operations: no p99.9 of responses (a p99 takes 299, a p50 5)";
 	case NO_OPERATION: return "no operation ended in the measured time";
 	case NO_SERVER_CPU: return "the server's report from before or after the measured time is missing, and so is its CPU time";
 	}

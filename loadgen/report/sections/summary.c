@@ -62,7 +62,8 @@ static void say_offered(struct page *p)
 
 static void say_verdict(struct page *p, const char *where)
 {
-	static const struct page_words words[] = { { "pass", "PASS" }, { "fail", "FAIL" }, { "not_judged", "-" } };
+	static const struct page_words words[] = { { "pass", "PASS" }, { "fail", "FAIL" }, { "not_judged", "-" },
+						   { "inconclusive", "?" } };
 	const json_t *verdict = json_at(p->run, "verdict"), *c;
 	size_t i, not_judged = 0;
 

@@ -155,6 +155,7 @@ TEST_WITH(plan__wrong__refused_with_the_entry, NULL, tear_down)
 	assert_refused("", with("\"message-size\": 15"), "--suite: entry s-e: --message-size: 15 is not allowed");
 	assert_refused("", with("\"nonsense\": 1"), "--suite: entry s-e: nonsense: unknown option");
 	assert_refused("", with("\"output\": \"/etc\""), "--suite: entry s-e: output is not allowed in a suite; give --output");
+	assert_refused("", with("\"server\": \"a\""), "--suite: entry s-e: server is not allowed in a suite; give --server");
 	assert_refused("", with("\"suite\": \"all\""), "--suite: entry s-e: suite is not allowed");
 	assert_refused("", with("\"verify\": 1"), "--suite: entry s-e: verify: the value is not allowed");
 	assert_refused("", with("\"clients\": true"), "--suite: entry s-e: clients: the value is not allowed");

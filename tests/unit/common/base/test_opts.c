@@ -652,6 +652,7 @@ TEST(help__topics__of_a_program_with_groups)
 	assert_int_equal(parse_grouped("--help how --rate 1"), OPTS_HELP);
 	assert_int_equal(p.first_arg, 2);
 	assert_int_equal(parse_grouped("--help all"), OPTS_HELP);
+	assert_int_equal(parse_grouped("--help --rate 1"), OPTS_HELP);
 	assert_int_equal(parse_grouped("--help who"), OPTS_ERROR);
 	assert_string_equal(p.err, "--help: who is not allowed; allowed: all, load, how");
 }

@@ -112,7 +112,7 @@ const json_t *cluster_note(const struct cluster *c, const char *barrier, uint32_
 	return rank == 2 && lost_at ? NULL : json_object_get(own_notes, barrier);
 }
 
-/* As cluster_members.c does it: each host that is not there is lost, and the barrier waits for it no more. */
+/* As members.c does it: each host that is not there is lost, and the barrier waits for it no more. */
 void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why)
 {
 	(void)c;

@@ -70,9 +70,10 @@ TEST(summary__figures_and_doubts__a_table_and_a_line_for_all_steps)
 		"                            ms                us        us       %\n"
 		"     10     9       3   185.00   1,234     1,000     3,000      50\n"
 		"    100    99       3   185.00   1,234     1,000     3,000      50\n",
-		"  10, 100 clients: throughput or latency was still changing while it was measured",
+		"  10, 100 clients: measured for too short a time to tell whether it was steady",
 		"  10, 100 clients: a machine had less idle CPU than --cpu-floor\n",
-		"  10, 100 clients: too few samples for a percentile: a p50 takes 5, a p99 299, a p99.9 2,995\n",
+		"  10, 100 clients: fewer than 299 connections: no p99 of connecting (a p50 takes 5)\n",
+		"  10, 100 clients: fewer than 2,995 operations: no p99.9 of responses (a p99 takes 299, a p50 5)\n",
 		"\nVerdict (somewhere)\n",
 		"  -         10 clients: connection time p50 not judged (emulated CPU: 185 ms) (required: under 1 ms)\n",
 		"  1 of 1 criteria were not judged",

@@ -272,12 +272,12 @@ TEST(text__long_tables__cut_with_where_the_rest_is)
 	struct doc_table *t = doc_table(d, "many", NULL);
 
 	doc_column(t, "n", NULL, true);
-	for (int i = 1; i <= 43; i++) {
+	for (int i = 1; i <= 67; i++) {
 		doc_row(t, DOC_PLAIN);
 		doc_number(t, i, 0);
 	}
-	doc_rig_expect(d, DOC_FORM_TEXT, "\n40\nand 3 rows more, in tables/many.csv\n", NULL);
-	doc_rig_expect_not(d, DOC_FORM_TEXT, "\n41\n");
+	doc_rig_expect(d, DOC_FORM_TEXT, "\n64\nand 3 rows more, in tables/many.csv\n", NULL);
+	doc_rig_expect_not(d, DOC_FORM_TEXT, "\n65\n");
 	doc_table(d, "none", "No columns");
 	doc_rig_expect_not(d, DOC_FORM_TEXT, "No columns");
 	t = doc_table(d, "empty", "Empty");
