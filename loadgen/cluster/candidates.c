@@ -57,7 +57,7 @@ static void free_candidate(struct candidate *c)
 void candidates_remove(struct candidates *all, const char *id)
 {
 	for (uint32_t i = 0; i < all->count; i++) {
-		if (strcmp(all->of[i]->id, id))
+		if (strcmp(all->of[i]->id, id) != 0)
 			continue;
 		free_candidate(all->of[i]);
 		all->count--;

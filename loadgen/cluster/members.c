@@ -361,7 +361,7 @@ static void on_seal(struct cluster *c, const json_t *seal, int64_t written)
 		return;
 	}
 	for (uint32_t i = 0; i < c->host_count && c->created; i++) {
-		if (strcmp(c->hosts[i].id, c->id) || c->hosts[i].created != c->created)
+		if (strcmp(c->hosts[i].id, c->id) != 0 || c->hosts[i].created != c->created)
 			continue;
 		c->rank = i;
 		c->epoch = written;

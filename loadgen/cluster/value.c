@@ -61,7 +61,7 @@ json_t *value_unpack(const void *value, size_t bytes, size_t text_max, size_t me
 {
 	uLongf size = text_max;
 	json_t *document = NULL;
-	size_t unused;
+	size_t unused = 0;
 	char *text;
 
 	memory = memory ? memory : &unused;

@@ -122,14 +122,12 @@ static void on_lost(void *arg, const char *why)
 	r->report_arrived = true;
 	if (r->phase <= RAMP_INFO)
 		ramp_enter(r, RAMP_STOP);
-	else if (r->phase == RAMP_FLOOR || r->phase == RAMP_FOLLOW_UP)
+	else if (r->phase == RAMP_FLOOR || r->phase == RAMP_FOLLOW_UP || r->phase == RAMP_GATE)
 		ramp_cut_short(r);
 	else if (r->phase == RAMP_RESTORE)
 		ramp_give_up_restore(r);
 	else if (r->phase >= RAMP_WARMUP && r->phase <= RAMP_MEASURE)
 		ramp_stop_traffic(r);
-	else if (r->phase == RAMP_GATE)
-		ramp_cut_short(r);
 	else
 		ramp_advance(r);
 }

@@ -34,6 +34,7 @@
 
 #define START_NS (20 * NS_PER_S)
 #define PEER "unix://peer:0"	/* a file in its folder */
+static const char peers[] = "run=" PEER;
 #define SOCKET "client:0"
 #define CLIENT "unix://" SOCKET
 
@@ -145,7 +146,7 @@ static int spawn_etcd(struct etcd_proc *p, bool open, const char *log, char *err
 	char listen[64] = CLIENT, advertise[320] = CLIENT;
 	const char *const argv[] = { "etcd", "--name", "run", "--data-dir", "data", "--listen-client-urls", listen,
 		"--advertise-client-urls", advertise, "--listen-peer-urls", PEER, "--initial-advertise-peer-urls", PEER,
-		"--initial-cluster", "run=" PEER, "--log-level", "warn",
+		"--initial-cluster", peers, "--log-level", "warn",
 		/* A password of 128 random bits needs no slow hash. */
 		"--bcrypt-cost", "4",
 		/* Alone, it is the leader at once. */

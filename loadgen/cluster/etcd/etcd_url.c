@@ -32,7 +32,7 @@ static int take_host(const char **p, char host[ETCD_HOST_MAX + 3])
 	*host = *(*p)++;
 	if (take_part(p, ":.%", host + 1, ETCD_HOST_MAX) || *(*p)++ != ']')
 		return -EINVAL;
-	strcat(host, "]");
+	memcpy(host + strlen(host), "]", 2);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/offered.h"
@@ -36,8 +37,10 @@ static void read_curve(const json_t *steps, double clients, double bytes, struct
 	c->n = offered_points(steps, clients, bytes, c->v);
 	for (size_t i = 0; i < c->n; i++) {
 		c->x[i] = c->v[i].per_s;
-		for (size_t k = 0; k < SERIES; k++)
-			c->y[k][i] = *(const double *)((const char *)&c->v[i] + series[k].at) / series[k].unit;
+		for (size_t k = 0; k < SERIES; k++) {
+			memcpy(&c->y[k][i], (const char *)&c->v[i] + series[k].at, sizeof(double));
+			c->y[k][i] /= series[k].unit;
+		}
 	}
 	offered_knee(c->v, c->n, &c->knee);
 }
