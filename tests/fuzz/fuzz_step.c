@@ -34,7 +34,7 @@ bool log_is_due(uint64_t *next_ns, uint64_t every_ns)
 	return false;
 }
 
-const char *const log_level_names[] = { NULL };
+const char *const log_level_names[] = { "error", "warn", "info", "debug", NULL };
 
 static void enter(struct ramp *r, enum ramp_phase phase)
 {
