@@ -114,7 +114,7 @@ struct client_ops {
 /* ---- context ---- */
 
 struct sizes_client;
-/* The sizes that the endpoint of a context is made for (common/sizes/sizes.h). */
+/* The sizes that the endpoint of a context is made for (common/sizing/sizes.h). */
 struct sizes_client client_sizes_wanted(const struct client_config *cfg);
 
 /* Opens the device that reaches cfg->server, for RDMA, and makes every resource for cfg->max_conns connections.

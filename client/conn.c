@@ -7,7 +7,7 @@
 #include <sys/param.h>
 
 #include "common/base/clock.h"
-#include "common/effective/effective.h"
+#include "common/observed/observed.h"
 #include "common/base/log.h"
 #include "common/wire/msg_tag.h"
 

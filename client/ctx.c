@@ -14,7 +14,7 @@
 #include "common/wire/msg_tag.h"
 #include "common/rdma/qp_pool.h"
 #include "common/rdma/tuning.h"
-#include "common/sizes/sizes.h"
+#include "common/sizing/sizes.h"
 #include "common/tls/tls.h"
 
 #define QP_BUDGET 32

@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
-#include "common/sizes/sizes.h"
+#include "common/sizing/sizes.h"
 #include "common/tls/tls_io.h"
 #include "server/report.h"
 #include "server/samples.h"

@@ -25,7 +25,7 @@
 #include "common/base/json_at.h"
 #include "common/host/res.h"
 #include "common/rdma/ep.h"
-#include "common/sizes/sizes.h"
+#include "common/sizing/sizes.h"
 #include "loadgen/analysis/read.h"
 
 #define LIMITS_MAX 24

@@ -210,7 +210,7 @@ static int place_server(struct loadgen_config *c, char *err, size_t err_size)
 	return 0;
 }
 
-/* Whether the run's servers are among them is known later, for they may be the leader's (loadgen/meeting.h). */
+/* Whether the run's servers are among them is known later, for they may be the leader's (loadgen/run/meeting.h). */
 static int check_allowed(const struct loadgen_config *c, char *err, size_t err_size)
 {
 	struct targets allowed;

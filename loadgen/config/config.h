@@ -138,10 +138,10 @@ struct loadgen_config {
 					 * most; none: closed loop, or rate_per_client */
 	char ca_path[PATH_MAX];
 	char name_text[96];
-	struct sut_keep *keep;		/* a server that outlives the run (loadgen/sut/sut.h); NULL: its own ends with it */
+	struct sut_keep *keep;		/* a server that outlives the run (loadgen/server_under_test/sut.h); NULL: its own ends with it */
 	uint32_t vm_rails;		/* RDMA devices of a micro-VM; 0: one */
 
-	/* set once the hosts are known (loadgen/meeting.h) */
+	/* set once the hosts are known (loadgen/run/meeting.h) */
 	uint32_t rank;			/* of this host; 0: the leader, or the only one */
 	struct team *team;		/* the hosts (loadgen/ramp/team.h); NULL: this one alone */
 

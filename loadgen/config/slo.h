@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Service level objectives: what --slo asks for. loadgen/judge/slo_judge.h says whether a step met it. Pure. */
+/* Service level objectives: what --slo asks for. loadgen/verdict/slo_judge.h says whether a step met it. Pure. */
 #ifndef RAMPART_LOADGEN_SLO_H
 #define RAMPART_LOADGEN_SLO_H
 
@@ -20,7 +20,7 @@ enum slo_subject {
 	SLO_STAGE,		/* one stage of them */
 	SLO_CPU_PER_OP,		/* CPU time of the server for each operation */
 	SLO_ERRORS,		/* share of a step's clients that failed or were dropped */
-	SLO_TIMEOUTS, SLO_RETRIES, SLO_REFUSALS,	/* for each attempt to connect: loadgen/step/rates.h */
+	SLO_TIMEOUTS, SLO_RETRIES, SLO_REFUSALS,	/* for each attempt to connect: loadgen/measurement/rates.h */
 	SLO_JITTER,		/* p99 / p50 of SLO_RESPONSE */
 	SLO_MSGS_RATE, SLO_BYTES_RATE, SLO_CONNECTS_RATE,	/* a second */
 };

@@ -8,10 +8,10 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/curve.h"
-#include "loadgen/judge/slo_judge.h"
-#include "loadgen/judge/verdict.h"
-#include "loadgen/results/find.h"
-#include "loadgen/step/step.h"
+#include "loadgen/verdict/slo_judge.h"
+#include "loadgen/verdict/verdict.h"
+#include "loadgen/output/find.h"
+#include "loadgen/measurement/step.h"
 
 #define KNEE_PROBES_MAX 6
 #define DISTURBED_MAX 2	/* how often a disturbed probe is repeated */

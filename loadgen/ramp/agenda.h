@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "loadgen/results/outcome.h"
+#include "loadgen/output/outcome.h"
 
 struct step;
 

@@ -2,7 +2,7 @@
 /* See alone.h. */
 #include "loadgen/ramp/alone.h"
 
-#include "loadgen/step/floor.h"
+#include "loadgen/measurement/connect_floor.h"
 
 static void connect_one(struct alone *a, const struct loadgen_config *cfg, struct crew *crew)
 {
@@ -18,7 +18,7 @@ int alone_begin(struct alone *a, const struct loadgen_config *cfg, struct crew *
 	int ret;
 
 	alone_clear(a);
-	ret = floor_new(&a->floor);
+	ret = connect_floor_new(&a->floor);
 	if (ret)
 		return ret;
 	a->left = cfg->floor;
@@ -32,7 +32,7 @@ bool alone_advance(struct alone *a, const struct loadgen_config *cfg, struct cre
 		return false;
 	if (!a->leaving) {
 		/* The first worker has the only client. */
-		if (!floor_add(a->floor, worker_stats(crew->workers[0])))
+		if (!connect_floor_add(a->floor, worker_stats(crew->workers[0])))
 			a->left = 0;
 		a->leaving = true;
 		crew_order(crew, ORDER_DISCONNECT, &(struct worker_task){ .clients = 1 }, NULL);
@@ -54,6 +54,6 @@ void alone_cut(struct alone *a, struct crew *crew)
 
 void alone_clear(struct alone *a)
 {
-	floor_free(a->floor);
+	connect_floor_free(a->floor);
 	*a = (struct alone){ 0 };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connects clients one at a time while the server has no others (loadgen/step/floor.h), until one fails. Owning thread:
+/* Connects clients one at a time while the server has no others (loadgen/measurement/connect_floor.h), until one fails. Owning thread:
  * main.
  */
 #ifndef RAMPART_LOADGEN_ALONE_H
@@ -10,10 +10,10 @@
 
 #include "loadgen/ramp/current.h"
 
-struct floor;
+struct connect_floor;
 
 struct alone {
-	struct floor *floor;		/* results so far; NULL before the first alone_begin */
+	struct connect_floor *floor;		/* results so far; NULL before the first alone_begin */
 	uint64_t left;			/* clients still to connect */
 	bool leaving;			/* the present client was told to leave */
 };

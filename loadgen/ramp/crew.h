@@ -15,7 +15,7 @@
 #include "common/base/addr.h"
 #include "common/base/rails.h"
 #include "loadgen/config/config.h"
-#include "loadgen/sut/place.h"
+#include "loadgen/server_under_test/place.h"
 #include "loadgen/worker/worker.h"
 
 struct hist;

@@ -9,7 +9,7 @@
 #include "common/hist/hist.h"
 #include "common/host/place.h"
 #include "loadgen/config/deal.h"
-#include "loadgen/results/results.h"
+#include "loadgen/output/results.h"
 #include "loadgen/traffic/workload.h"
 
 /* Measuring ends when no client has returned for this long (--cycles), or nothing was transferred (--iterations). */

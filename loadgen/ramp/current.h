@@ -12,8 +12,8 @@
 
 #include "loadgen/config/config.h"
 #include "loadgen/ramp/crew.h"
-#include "loadgen/sut/suts.h"
-#include "loadgen/step/step.h"
+#include "loadgen/server_under_test/suts.h"
+#include "loadgen/measurement/step.h"
 #include "loadgen/worker/pulse.h"
 
 struct hist;

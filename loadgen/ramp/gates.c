@@ -9,12 +9,12 @@
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
-#include "loadgen/judge/breaking.h"
+#include "loadgen/verdict/breaking.h"
 #include "loadgen/ramp/phases.h"
-#include "loadgen/ramp/record.h"
+#include "loadgen/ramp/connect_record.h"
 #include "loadgen/ramp/team.h"
-#include "loadgen/results/load_hosts.h"
-#include "loadgen/results/results.h"
+#include "loadgen/output/load_hosts.h"
+#include "loadgen/output/results.h"
 
 /* How long removing absent hosts may take before this host goes on without the others. */
 #define PUT_OUT_NS (30 * NS_PER_S)

@@ -12,12 +12,12 @@
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "loadgen/analysis/read.h"
-#include "loadgen/sut/needs.h"
-#include "loadgen/ramp/record.h"
+#include "loadgen/server_under_test/needs.h"
+#include "loadgen/ramp/connect_record.h"
 #include "loadgen/ramp/team.h"
-#include "loadgen/results/find.h"
-#include "loadgen/results/results.h"
-#include "loadgen/step/floor.h"
+#include "loadgen/output/find.h"
+#include "loadgen/output/results.h"
+#include "loadgen/measurement/connect_floor.h"
 
 /* A search ends when its server has ended after this many restarts. */
 #define RESTARTS_MAX 8
@@ -271,7 +271,7 @@ static void begin_alone(struct ramp *r)
 static void keep_floor(json_t **to, const struct alone *a)
 {
 	json_decref(*to);
-	*to = floor_json(a->floor);
+	*to = connect_floor_json(a->floor);
 }
 
 static void advance_floor(struct ramp *r)
@@ -291,8 +291,8 @@ static void advance_follow_up(struct ramp *r)
 
 	if (!alone_advance(&r->alone, r->cfg, &r->crew))
 		return;
-	s->follow_up.tried = floor_tried(r->alone.floor);
-	s->follow_up.connected = floor_connected(r->alone.floor);
+	s->follow_up.tried = connect_floor_tried(r->alone.floor);
+	s->follow_up.connected = connect_floor_connected(r->alone.floor);
 	keep_floor(&r->outcome->floor_after, &r->alone);
 	conclude_step(r);
 }

@@ -15,18 +15,18 @@
 #include <ev.h>
 #include <jansson.h>
 
-#include "loadgen/judge/floors.h"
+#include "loadgen/verdict/resource_floors.h"
 #include "loadgen/ramp/agenda.h"
 #include "loadgen/ramp/alone.h"
 #include "loadgen/ramp/crew.h"
 #include "loadgen/ramp/current.h"
 #include "loadgen/ramp/gates.h"
 #include "loadgen/ramp/progress.h"
-#include "loadgen/sut/proof.h"
-#include "loadgen/sut/suts.h"
+#include "loadgen/server_under_test/proof.h"
+#include "loadgen/server_under_test/suts.h"
 #include "loadgen/ramp/watching.h"
-#include "loadgen/results/outcome.h"
-#include "loadgen/results/step_files.h"
+#include "loadgen/output/outcome.h"
+#include "loadgen/output/step_files.h"
 #include "loadgen/traffic/workload.h"
 
 struct ramp_moves;

@@ -14,13 +14,13 @@
 #include "common/base/log.h"
 #include "common/base/utf8.h"
 #include "common/host/res.h"
-#include "common/effective/effective.h"
+#include "common/observed/observed.h"
 #include "loadgen/config/deal.h"
-#include "loadgen/sut/needs.h"
+#include "loadgen/server_under_test/needs.h"
 #include "loadgen/ramp/phases.h"
 #include "loadgen/ramp/team.h"
-#include "loadgen/results/load_hosts.h"
-#include "loadgen/results/results.h"
+#include "loadgen/output/load_hosts.h"
+#include "loadgen/output/results.h"
 #include "loadgen/worker/connector.h"
 
 /* Interval of requests in long phases, because the server closes a silent control session after 600 s. Not shorter,

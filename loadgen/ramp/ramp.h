@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "loadgen/results/outcome.h"
+#include "loadgen/output/outcome.h"
 
 struct results;
 

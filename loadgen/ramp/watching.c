@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "loadgen/ramp/crew.h"
-#include "loadgen/results/results.h"
+#include "loadgen/output/results.h"
 
 /* Pause before a session that broke is made again. */
 #define RETRY_S 2.

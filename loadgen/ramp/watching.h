@@ -12,7 +12,7 @@
 #include <ev.h>
 
 #include "loadgen/config/config.h"
-#include "loadgen/step/series.h"
+#include "loadgen/measurement/series.h"
 
 struct control;
 struct control_config;

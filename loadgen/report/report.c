@@ -13,16 +13,16 @@
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/curve.h"
 #include "loadgen/analysis/limits.h"
-#include "loadgen/analysis/plan.h"
+#include "loadgen/analysis/growth.h"
 #include "loadgen/report/sections/sections.h"
 
 /* --- what is computed --- */
 
 static json_t *plan_of(const struct page *p, const double *clients, size_t n, double growth)
 {
-	const struct plan_options o = { .headroom = p->headroom, .growth = growth, .clients = clients, .n_clients = n };
+	const struct growth_options o = { .headroom = p->headroom, .growth = growth, .clients = clients, .n_clients = n };
 
-	return plan_analysis(p->run, &o);
+	return growth_analysis(p->run, &o);
 }
 
 static void analyse(struct page *p, const struct report_options *o)

@@ -13,7 +13,7 @@
 
 #include "common/base/rails.h"
 #include "loadgen/config/config.h"
-#include "loadgen/traffic/memory.h"
+#include "loadgen/traffic/client_memory.h"
 #include "loadgen/traffic/wclient.h"
 #include "loadgen/traffic/worker_stats.h"
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "common/base/counter.h"
-#include "common/effective/effective.h"
+#include "common/observed/observed.h"
 #include "common/wire/fail.h"
 #include "common/wire/fail_table.h"
 #include "loadgen/traffic/step_counters.h"

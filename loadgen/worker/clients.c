@@ -5,7 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/hist/hist.h"
-#include "loadgen/transfer/lanes.h"
+#include "loadgen/striping/lanes.h"
 
 /* False: no rail is left to connect on. */
 static bool connect_on_next_rail(struct connector *k, struct wclient *wc)

@@ -6,8 +6,8 @@
 
 #include "common/base/clock.h"
 #include "common/tls/tls.h"
-#include "loadgen/transfer/lanes.h"
-#include "loadgen/transfer/rma.h"
+#include "loadgen/striping/lanes.h"
+#include "loadgen/one_sided/rma.h"
 
 #define RETRY_NS (200 * NS_PER_MS)
 

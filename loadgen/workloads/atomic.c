@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `atomic`: atomic additions to a counter in the client's region; the old values returned are always checked. */
-#include "loadgen/transfer/rma.h"
+#include "loadgen/one_sided/rma.h"
 #include "loadgen/workloads/workloads.h"
 
 /* Clients do not share landing memory, because the returned values are checked. */

@@ -4,7 +4,7 @@
  * direction, so that on software devices two threads share the work. Each direction has its own operations in flight
  * and its own figures. Over a socket, both ends send the chunks as messages.
  */
-#include "loadgen/transfer/lanes.h"
+#include "loadgen/striping/lanes.h"
 #include "loadgen/workloads/workloads.h"
 
 /* Size of first messages, and of messages that ask for a WRITE. */

@@ -12,7 +12,7 @@
 #include <sys/param.h>
 
 #include "common/wire/frame.h"
-#include "loadgen/transfer/lanes.h"
+#include "loadgen/striping/lanes.h"
 #include "loadgen/workloads/workloads.h"
 
 #define BYTES_MIN (64u << 10)

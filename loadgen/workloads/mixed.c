@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loadgen/transfer/rma.h"
+#include "loadgen/one_sided/rma.h"
 #include "loadgen/workloads/workloads.h"
 
 enum { WRITES, READS, ATOMICS };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `read`: RDMA READs of the client's region. An operation ends when its completion arrives. */
-#include "loadgen/transfer/rma.h"
+#include "loadgen/one_sided/rma.h"
 #include "loadgen/workloads/workloads.h"
 
 const struct workload workload_read = {

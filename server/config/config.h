@@ -12,7 +12,7 @@
 #include "common/base/rails.h"
 #include "common/rdma/tuning.h"
 #include "common/sock/sock.h"
-#include "common/sizes/sizes.h"
+#include "common/sizing/sizes.h"
 #include "common/wire/transport.h"
 
 /* A device and the address that clients reach it at. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sizes and limits. See limits.h. The sizes themselves are computed in common/sizes/sizes.c. */
+/* Sizes and limits. See limits.h. The sizes themselves are computed in common/sizing/sizes.c. */
 #include "server/config/limits.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 #include "common/host/res.h"
-#include "common/sizes/sizes.h"
+#include "common/sizing/sizes.h"
 
 /* Describes a limit that is too low; of device `dev`, unless that is NULL. */
 static int too_low(char *err, size_t size, const struct server_config *c, const struct dev *dev,

@@ -20,7 +20,7 @@
 #include "common/base/log.h"
 #include "common/wire/psn.h"
 #include "common/rdma/region.h"
-#include "common/sizes/sizes.h"
+#include "common/sizing/sizes.h"
 #include "common/tls/tls.h"
 #include "server/shard/accept.h"
 #include "server/shard/arrive.h"

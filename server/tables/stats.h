@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/base/counter.h"
-#include "common/effective/effective.h"
+#include "common/observed/observed.h"
 #include "common/wire/fail_table.h"
 
 struct hist;

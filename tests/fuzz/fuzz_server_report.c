@@ -4,9 +4,9 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/config/config.h"
-#include "loadgen/sut/needs.h"
-#include "loadgen/sut/sut.h"
-#include "loadgen/step/step.h"
+#include "loadgen/server_under_test/needs.h"
+#include "loadgen/server_under_test/sut.h"
+#include "loadgen/measurement/step.h"
 #include "loadgen/workloads/workloads.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/json_mutate.h"

@@ -2,7 +2,7 @@
 /* Suites: a file of --suite, with a command line that replaces some of its options. What is refused is refused with one line. */
 #include <stdio.h>
 
-#include "loadgen/suite_plan.h"
+#include "loadgen/suites/suite_plan.h"
 #include "tests/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

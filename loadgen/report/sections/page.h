@@ -34,7 +34,7 @@ struct page {
 	const json_t *run;		/* the source's */
 	struct points *points;
 	json_t *knee;			/* as analysis.capacity.knee; of an older run, found in its steps */
-	json_t *limits, *plan, *plan_for_twice;		/* limits_analysis(), plan_analysis(); NULL: there is none */
+	json_t *limits, *plan, *plan_for_twice;		/* limits_analysis(), growth_analysis(); NULL: there is none */
 	double headroom, growth;	/* shares */
 	const char *files_prefix;	/* from the report to the run's files: "" or "../run/" */
 	double min_effect;

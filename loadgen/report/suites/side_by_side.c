@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The alternatives of a comparison beside each other: who is ahead at which sizes, what each had, and what connecting took.
- * See comparison.h; the figures are those of loadgen/side_by_side.h. */
+ * See comparison.h; the figures are those of loadgen/suites/side_by_side.h. */
 #include "loadgen/report/suites/comparison.h"
 
 #include <math.h>

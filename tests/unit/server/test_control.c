@@ -17,7 +17,7 @@
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "common/rdma/async.h"
-#include "common/sizes/sizes.h"
+#include "common/sizing/sizes.h"
 #include "common/tls/tls.h"
 #include "server/control.h"
 #include "tests/unit/fakes/fake_rdmacm.h"

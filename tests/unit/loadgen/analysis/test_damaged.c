@@ -7,7 +7,7 @@
 
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/limits.h"
-#include "loadgen/analysis/plan.h"
+#include "loadgen/analysis/growth.h"
 #include "tests/unit/helpers/analysis_run.h"
 
 static const char *const bad_values[] = {
@@ -37,14 +37,14 @@ static void assert_writable(json_t *o)
 static void assert_survives(const json_t *good, const json_t *run)
 {
 	static const double clients[] = { 1, 100, 1e6, 1e300 };
-	struct plan_options given = { .headroom = 0.3, .growth = 0.5, .clients = clients,
+	struct growth_options given = { .headroom = 0.3, .growth = 0.5, .clients = clients,
 				      .n_clients = N_ELEMENTS(clients) };
-	struct plan_options chosen = { 0 };
+	struct growth_options chosen = { 0 };
 	struct baseline_side a = { .run = good }, b = { .run = run };
 
 	assert_writable(limits_analysis(run));
-	assert_writable(plan_analysis(run, &given));
-	assert_writable(plan_analysis(run, &chosen));
+	assert_writable(growth_analysis(run, &given));
+	assert_writable(growth_analysis(run, &chosen));
 	assert_writable(baseline_compare(&a, &b, &(struct baseline_options){ .min_effect = 0.05 }));
 	assert_writable(baseline_differences(good, run));
 }

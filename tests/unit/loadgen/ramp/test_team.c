@@ -14,9 +14,9 @@
 #include "loadgen/ramp/phases.h"
 #include "loadgen/ramp/progress.h"
 #include "loadgen/ramp/team.h"
-#include "loadgen/results/outcome.h"
-#include "loadgen/step/series.h"
-#include "loadgen/step/step.h"
+#include "loadgen/output/outcome.h"
+#include "loadgen/measurement/series.h"
+#include "loadgen/measurement/step.h"
 
 /* --- the cluster: it only keeps whom to tell --- */
 

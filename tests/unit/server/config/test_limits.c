@@ -11,7 +11,7 @@
 #include "common/rdma/ep.h"
 #include "common/rdma/rc.h"
 #include "common/host/res.h"
-#include "common/sizes/sizes.h"
+#include "common/sizing/sizes.h"
 #include "common/wire/frame.h"
 #include "server/config/limits.h"
 

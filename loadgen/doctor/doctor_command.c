@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See doctor_command.h. */
+#include "loadgen/doctor/doctor_command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+
+#include "common/base/build_info.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/opts.h"
+#include "common/base/paths.h"
+#include "common/base/utf8.h"
+#include "loadgen/doctor/checks.h"
+#include "loadgen/doctor/server.h"
+
+#define EXIT_STATUS_USAGE 2
+#define EXIT_STATUS_UNCHECKED 3
+
+struct arguments {
+	bool json;
+	struct server_way way;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct opt options[] = {
+	{ .name = "ca", .type = OPT_STRING, .offset = AT(way.ca), .metavar = "FILE", .def_words = "build/certs/ca.pem",
+	  .needs = "server", .help = "CA certificate (PEM) that the server's certificate must be signed with." },
+	{ .name = "cert", .type = OPT_STRING, .offset = AT(way.cert), .metavar = "FILE", .needs = "server,key",
+	  .help = "Certificate (PEM) to show to a server that asks for one." },
+	{ .name = "device", .type = OPT_STRING, .offset = AT(way.device), .metavar = "NAME",
+	  .def_words = "the one that reaches the server", .needs = "server", .help = "RDMA device." },
+	{ .name = "json", .type = OPT_FLAG, .offset = AT(json), .help = "Print the findings as JSON." },
+	{ .name = "key", .type = OPT_STRING, .offset = AT(way.key), .metavar = "FILE", .needs = "cert",
+	  .help = "Private key (PEM) of --cert." },
+	{ .name = "ping", .type = OPT_DURATION, .offset = AT(way.ping_ns), .min = NS_PER_MS, .max = 3600 * NS_PER_S,
+	  .metavar = "SECONDS", .def = "3", .needs = "server",
+	  .help = "How long to ping the server over each transport." },
+	{ .name = "server", .type = OPT_STRING, .offset = AT(way.host), .metavar = "HOST",
+	  .help = "Check the way to this rampart server, too." },
+	{ .name = "server-name", .type = OPT_STRING, .offset = AT(way.name), .metavar = "NAME", .def_words = "HOST",
+	  .needs = "server", .help = "Name or address that the server's certificate must have." },
+	{ .name = "tls-port", .type = OPT_UINT, .offset = AT(way.port), .min = 1, .max = 65535, .metavar = "PORT",
+	  .def = "7471", .help = "TCP port of --server, or of the server on this machine." },
+};
+
+static const struct opts_spec spec = {
+	.program = "performance_test doctor",
+	.usage = "[options]",
+	.summary = "Checks whether this machine is ready for RDMA, and with --server the way to a server. For each thing\n"
+		   "that is wrong it says why it matters and which command mends it.",
+	.opts = options,
+	.n_opts = sizeof(options) / sizeof(options[0]),
+	.epilog = "Exit status: 0 nothing is wrong, 1 something is, 2 usage, 3 something could not be checked.",
+};
+
+static int usage(const char *text)
+{
+	opts_print_error(&spec, text, stderr);
+	return EXIT_STATUS_USAGE;
+}
+
+static int print_json(const struct findings *f)
+{
+	json_t *o = findings_json(f);
+	int ret = o ? json_dumpf(o, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII) : -1;
+
+	json_decref(o);
+	printf("\n");
+	return ret;
+}
+
+static int look(const struct arguments *a)
+{
+	static struct findings f;	/* too large for a stack */
+	int ret = 0;
+
+	modules_check("", &f);
+	devices_check("", &f);
+	lossless_check("", &f);
+	firewall_check("", (unsigned)a->way.port, &f);
+	memory_check("", &f);
+	machine_check("", &f);
+	process_check("", &f);
+	if (a->way.host)
+		server_check(&a->way, &f);
+	if (a->json)
+		ret = print_json(&f);
+	else
+		findings_print(&f, stdout);
+	if (ret || fflush(stdout) || ferror(stdout)) {
+		utf8_print_line(stderr, "%s: cannot write to stdout", spec.program);
+		return EXIT_STATUS_UNCHECKED;
+	}
+	return findings_status(&f);
+}
+
+int doctor_command(int argc, char **argv)
+{
+	struct arguments a = { .json = false };
+	char err[512], ca[PATH_MAX];
+	int first;
+
+	opts_defaults(&spec, &a);
+	switch (opts_parse(&spec, argc, argv, &a, &first, err, sizeof(err))) {
+	case OPTS_HELP:
+		opts_print_help(&spec, first < argc ? argv[first] : NULL, stdout);
+		return 0;
+	case OPTS_VERSION:
+		utf8_print_line(stdout, "performance_test %s", build_info_text());
+		return 0;
+	case OPTS_ERROR:
+		return usage(err);
+	case OPTS_OK:
+		break;
+	}
+	if (first < argc)
+		return usage("no operands are taken (see --help)");
+	if (!a.way.ca) {
+		if (path_beside_program("build/certs/ca.pem", ca, sizeof(ca)))
+			return usage("--ca: the default path is too long");
+		a.way.ca = ca;
+	}
+	log_init("performance_test doctor", LOG_LVL_ERROR);
+	signal(SIGPIPE, SIG_IGN);
+	return look(&a);
+}

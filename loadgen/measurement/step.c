@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Adds up one step's counters and derives its figures. See step.h and docs/results.md. */
+#include "loadgen/measurement/step.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "common/base/clock.h"
+#include "common/hist/hist.h"
+#include "common/base/json_at.h"
+#include "common/rdma/pump.h"
+#include "loadgen/analysis/stats.h"
+#include "loadgen/worker/pulse.h"
+#include "loadgen/worker/worker.h"
+#include "loadgen/traffic/workload.h"
+
+#define SATURATED_CPUS 0.95
+#define KEPT_UP 0.95		/* share of the offered rate */
+
+const char *const step_pools_names[] = { "unknown", "restored", "not_restored" };
+
+static int make_histograms(struct step *s)
+{
+	int ret = hist_new(&s->total);
+
+	if (!ret)
+		ret = hist_new(&s->psn_generate);
+	if (!ret)
+		ret = hist_new(&s->response);
+	if (!ret)
+		ret = hist_new(&s->service);
+	if (!ret)
+		ret = hist_new(&s->lag);
+	if (!ret)
+		ret = hist_new(&s->away_ns);
+	if (!ret)
+		ret = hist_new(&s->outage_ns);
+	for (int i = 0; i < WORKLOAD_KINDS_MAX && !ret; i++)
+		ret = hist_new(&s->kind_response[i]);
+	for (int i = 0; i < STAGE_TIMED && !ret; i++)
+		ret = hist_new(&s->stages[i]);
+	for (int k = 0; k < HANDSHAKE_N && !ret; k++) {
+		ret = hist_new(&s->kind_total[k]);
+		for (int i = 0; i < STAGE_TIMED && !ret; i++)
+			ret = hist_new(&s->kind_stages[k][i]);
+	}
+	return ret;
+}
+
+int step_new(uint32_t target, uint64_t bytes, uint32_t repetition, struct step **out)
+{
+	struct step *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	s->target = s->senders = s->senders_of_all = target;
+	s->bytes = bytes;
+	s->repetition = repetition;
+	s->server_connected = -1;
+	ret = make_histograms(s);
+	if (ret) {
+		step_free(s);
+		return ret;
+	}
+	*out = s;
+	return 0;
+}
+
+void step_free(struct step *s)
+{
+	if (!s)
+		return;
+	for (int i = 0; i < STAGE_TIMED; i++)
+		hist_free(s->stages[i]);
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++)
+			hist_free(s->kind_stages[k][i]);
+		hist_free(s->kind_total[k]);
+	}
+	for (int i = 0; i < WORKLOAD_KINDS_MAX; i++)
+		hist_free(s->kind_response[i]);
+	hist_free(s->total);
+	hist_free(s->psn_generate);
+	hist_free(s->response);
+	hist_free(s->service);
+	hist_free(s->lag);
+	hist_free(s->away_ns);
+	hist_free(s->outage_ns);
+	json_decref(s->begin.server);
+	json_decref(s->end.server);
+	json_decref(s->marked);
+	json_decref(s->network_marked);
+	json_decref(s->network_connected);
+	json_decref(s->begin.network);
+	json_decref(s->end.network);
+	json_decref(s->baseline);
+	json_decref(s->held);
+	json_decref(s->after);
+	json_decref(s->hosts.network);
+	json_decref(s->hosts.connecting);
+	for (uint32_t i = 0; i < s->n_targets; i++) {
+		hist_free(s->targets[i].total);
+		hist_free(s->targets[i].response);
+		for (int k = 0; k < STEP_REPORT_N; k++)
+			json_decref(s->targets[i].reports[k]);
+	}
+	free(s->targets);
+	free(s);
+}
+
+int step_make_targets(struct step *s, uint32_t n, const uint32_t *clients)
+{
+	int ret = 0;
+
+	s->targets = calloc(n, sizeof(*s->targets));
+	if (!s->targets)
+		return -ENOMEM;
+	for (s->n_targets = 0; s->n_targets < n && !ret; s->n_targets++) {
+		struct step_target *t = &s->targets[s->n_targets];
+
+		t->clients = clients[s->n_targets];
+		ret = hist_new(&t->total);
+		if (!ret)
+			ret = hist_new(&t->response);
+	}
+	return ret;
+}
+
+void step_keep_report(struct step *s, uint32_t target, enum step_report which, json_t *report)
+{
+	if (target >= s->n_targets)
+		return;
+	json_decref(s->targets[target].reports[which]);
+	s->targets[target].reports[which] = json_incref(report);
+}
+
+/* Intervals with too few samples for a p99 are left out of the p99 drift. */
+double step_drift(const struct step *s, bool p99)
+{
+	double t[STEP_INTERVALS_MAX], y[STEP_INTERVALS_MAX], change;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_intervals; i++) {
+		t[n] = s->intervals[i].t_s;
+		y[n] = p99 ? s->intervals[i].p99_ns : s->intervals[i].messages_per_s;
+		n += !p99 || y[n] > 0;
+	}
+	if (n < STEP_STEADY_INTERVALS)
+		return NAN;
+	change = stats_line(t, y, n).slope.value * (s->intervals[s->n_intervals - 1].t_s - s->intervals[0].t_s);
+	change /= stats_mean(y, n).value;
+	return isfinite(change) ? change : NAN;
+}
+
+static bool is_steady(const struct step *s)
+{
+	return s->n_intervals >= STEP_STEADY_INTERVALS && !(fabs(step_drift(s, false)) > STEP_STEADY_THROUGHPUT) &&
+	       !(fabs(step_drift(s, true)) > STEP_STEADY_P99);
+}
+
+static void collect_fairness(struct step_fairness *f, const struct worker_fairness *of)
+{
+	uint64_t n = counter_get(&of->n), min = counter_get(&of->min), max = counter_get(&of->max);
+
+	if (n == 0)
+		return;
+	f->min = f->clients == 0 || min < f->min ? min : f->min;
+	f->max = max > f->max ? max : f->max;
+	f->clients += n;
+	f->sum += (double)counter_get(&of->sum);
+	f->squares += atomic_load((_Atomic double *)&of->squares);
+}
+
+static void collect_streams(struct step *s, const struct worker_stats *st)
+{
+	collect_fairness(&s->fairness, &st->fair);
+	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++) {
+		collect_fairness(&s->stream_fairness[i], &st->streams[i].fair);
+		s->stream_took_ns[i] += (double)counter_get(&st->streams[i].took_ns);
+		s->stream_waited_ns[i] += (double)counter_get(&st->streams[i].waited_ns);
+	}
+}
+
+/* Each worker's rates are computed over its own window, because workers start and stop at slightly different times. */
+static void collect_rates(struct step *s, const struct worker_stats *st, double window_s)
+{
+	s->messages_per_s += (double)counter_get(&st->messages_measured) / window_s;
+	s->bytes_per_s = s->messages_per_s * (double)s->bytes;
+	s->carried_in += (double)counter_get(&st->carried_in_ns) / 1e9 / window_s;
+	s->carried_out += (double)counter_get(&st->carried_out_ns) / 1e9 / window_s;
+	for (unsigned i = 0; i < WORKLOAD_KINDS_MAX; i++)
+		s->kind_per_s[i] += (double)counter_get(&st->kinds[i].measured) / window_s;
+	s->sends_per_s += (double)counter_get(&st->sends_measured) / window_s;
+	s->measured_s = MAX(s->measured_s, window_s);
+}
+
+static void collect_counters(struct step *s, const struct worker_stats *st)
+{
+#define STEP_ADD(a, b) ((a) + (b))
+#define STEP_MAX(a, b) MAX(a, b)
+#define X(type, name, rule, path) s->name = (type##_COUNTER)rule(s->name, counter_get(&st->name));
+	STEP_COUNTERS(X)
+#undef X
+}
+
+static void collect_worker(struct step *s, const struct worker_stats *st)
+{
+	uint64_t t0 = counter_get(&st->measure_start_ns), t1 = counter_get(&st->measure_end_ns);
+
+	/* A worker whose device failed has not recorded when its measured time ended. */
+	if (t1 == 0 && s->generator_failed)
+		t1 = s->end.now_ns;
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++) {
+			hist_add(s->kind_stages[k][i], st->stages[k][i]);
+			hist_add(s->stages[i], st->stages[k][i]);
+		}
+		hist_add(s->kind_total[k], st->total[k]);
+		hist_add(s->total, st->total[k]);
+	}
+	hist_add(s->psn_generate, st->psn_generate);
+	hist_add(s->response, st->response);
+	hist_add(s->service, st->service);
+	hist_add(s->lag, st->lag);
+	hist_add(s->away_ns, st->away_ns);
+	hist_add(s->outage_ns, st->outage_ns);
+	fail_table_add(&s->retried, &st->retried);
+	collect_streams(s, st);
+	for (unsigned i = 0; i < WORKLOAD_KINDS_MAX; i++)
+		if (st->kinds[i].response)
+			hist_add(s->kind_response[i], st->kinds[i].response);
+	collect_counters(s, st);
+	s->messages_all += counter_get(&st->messages);
+	for (int k = 0; k < HANDSHAKE_N; k++)
+		s->messages_all += hist_count(st->stages[k][STAGE_FIRST_REPLY]);
+	s->qps += counter_get(&st->qps);
+	s->cqs += counter_get(&st->cqs);
+	s->mrs += counter_get(&st->mrs);
+	s->pinned_bytes += counter_get(&st->pinned_bytes);
+	/* A worker that started late measured less than the step's time. */
+	if (s->begin.now_ns && t0 > s->begin.now_ns)
+		s->clock_late_ns = MAX(s->clock_late_ns, t0 - s->begin.now_ns);
+	fail_table_add(&s->failures, &st->failures);
+	if (t0 == 0 || t1 <= t0)
+		return;
+	s->measured = true;
+	collect_rates(s, st, (double)(t1 - t0) / 1e9);
+}
+
+static void collect_target(struct step_target *t, const struct worker_stats *st, uint64_t end_ns)
+{
+	uint64_t t0 = counter_get(&st->measure_start_ns), t1 = counter_get(&st->measure_end_ns);
+
+	for (int k = 0; k < HANDSHAKE_N; k++)
+		hist_add(t->total, st->total[k]);
+	hist_add(t->response, st->response);
+	t->attempted += (uint32_t)counter_get(&st->attempted);
+	t->failed += (uint32_t)counter_get(&st->failed);
+	t->dropped += (uint32_t)counter_get(&st->dropped);
+	if (t1 == 0)
+		t1 = end_ns;
+	if (t0 && t1 > t0)
+		t->messages_per_s += (double)counter_get(&st->messages_measured) * 1e9 / (double)(t1 - t0);
+}
+
+static void collect_targets(struct step *s, struct worker *const *workers, uint32_t n_workers)
+{
+	/* A worker whose device failed has not recorded when its measured time ended (collect_worker). */
+	uint64_t end_ns = s->generator_failed ? s->end.now_ns : 0;
+
+	for (uint32_t i = 0; i < n_workers && s->n_targets; i++)
+		collect_target(&s->targets[i % s->n_targets], worker_stats(workers[i]), end_ns);
+	for (uint32_t i = 0; i < s->n_targets; i++) {
+		struct step_target *t = &s->targets[i];
+
+		t->connected_held = MIN(t->connected_held, t->clients - MIN(t->failed + t->dropped, t->clients));
+	}
+}
+
+/* One thread has used up a CPU, or all threads the CPUs they may run on, which can be fewer than the threads. */
+static bool is_saturated(const struct step *s, uint32_t n_workers, double window_s)
+{
+	double all_s = 0;
+
+	for (uint32_t i = 0; i < n_workers; i++) {
+		double used_s = (double)(s->end.worker_cpu_ns[i] - s->begin.worker_cpu_ns[i]) / 1e9;
+
+		all_s += used_s;
+		if (used_s / window_s > SATURATED_CPUS)
+			return true;
+	}
+	return s->cpus > 0 && all_s / window_s > SATURATED_CPUS * s->cpus;
+}
+
+void step_collect(struct step *s, struct worker *const *workers, uint32_t n_workers,
+		  const struct loadgen_config *cfg)
+{
+	double window_s = (double)(s->end.now_ns - s->begin.now_ns) / 1e9;
+
+	for (uint32_t i = 0; i < n_workers; i++)
+		collect_worker(s, worker_stats(workers[i]));
+	collect_targets(s, workers, n_workers);
+	s->connected_held = MIN(s->connected_held, s->target - MIN(s->failed + s->dropped, s->target));
+	s->offered_per_s = s->senders_of_all ? (double)s->rate * s->senders / s->senders_of_all : (double)s->rate;
+	if (!s->rate && cfg->rate_per_client)
+		s->offered_per_s = (double)cfg->rate_per_client * step_active(s, cfg);
+	s->steady = s->measured && (cfg->wl->idle || is_steady(s));
+	if (s->measured && window_s > 0 && cfg->poll == POLL_EVENT && is_saturated(s, n_workers, window_s))
+		s->generator_saturated = true;
+}
+
+static void count_failures(struct step *s, enum stage stage, int err, uint64_t n)
+{
+	struct fail f = { .stage = stage, .kind = FAIL_ERRNO, .code = err };
+
+	while (n--)
+		fail_table_count(&s->failures, &f);
+}
+
+void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats *st)
+{
+	uint64_t held = counter_get(&st->live) + counter_get(&st->away);
+	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped), started = counter_get(&st->attempted);
+	/* Unknown clients may have left normally, and a connecting client may be away and so already be known. */
+	uint64_t unknown = started - MIN(known, started);
+	uint64_t coming = MIN(unknown, counter_get(&st->connecting) + counter_get(&st->parked) + counter_get(&st->waiting));
+
+	s->dropped += (uint32_t)held;
+	count_failures(s, STAGE_TRAFFIC, ENODEV, held);
+	s->failed += (uint32_t)coming;
+	count_failures(s, STAGE_RDMA_CONNECT, ENODEV, coming);
+	if (!s->n_targets)
+		return;
+	s->targets[worker % s->n_targets].dropped += (uint32_t)held;
+	s->targets[worker % s->n_targets].failed += (uint32_t)coming;
+}
+
+bool step_is_stable(const struct step *s)
+{
+	return s->connected_held == s->target && s->measured && !s->replies_missing && s->failed == 0 && s->dropped == 0;
+}
+
+bool step_has_hole(const struct step *s)
+{
+	return s->clock_late_ns > PULSE_HOLE_NS;
+}
+
+bool step_is_stalled(const struct step *s)
+{
+	return s->reply_stall_ns > MAX(STEP_STALL_NS, STEP_STALL_MEDIANS * hist_percentile(s->response, 50));
+}
+
+uint32_t step_active(const struct step *s, const struct loadgen_config *cfg)
+{
+	return cfg->wl->idle ? 0 : MIN(s->senders, s->connected_held);
+}
+
+bool step_lacks_iterations(const struct step *s, const struct loadgen_config *cfg)
+{
+	return s->measured && hist_count(s->response) < cfg->iterations * cfg->wl->streams * step_active(s, cfg);
+}
+
+bool step_is_behind(const struct step *s)
+{
+	return s->measured && s->messages_per_s < KEPT_UP * s->offered_per_s;
+}
+
+double step_littles_residual(const struct step *s, const struct loadgen_config *cfg)
+{
+	double population = (double)step_active(s, cfg) * (double)cfg->inflight * cfg->wl->streams;
+
+	if (!s->measured || population <= 0 || cfg->iterations || cfg->churn_per_s || s->outages ||
+	    loadgen_is_open_loop(cfg) || hist_count(s->response) == 0)
+		return NAN;
+	return 1 - (s->messages_per_s * hist_mean(s->response) / 1e9 - s->carried_in + s->carried_out) / population;
+}
+
+double step_window_s(const struct step *s)
+{
+	return s->measured ? (double)(s->end.now_ns - s->begin.now_ns) / 1e9 : NAN;
+}
+
+/* The usage is all zero if it could not be read: reading needs a file descriptor, and none may be left. */
+bool step_has_usage(const struct step_moment *m)
+{
+	return m->generator.rss_bytes > 0;
+}
+
+double step_span_s(bool known, uint64_t begin_ns, uint64_t end_ns)
+{
+	return known ? (double)(end_ns - begin_ns) / 1e9 : NAN;
+}
+
+double step_generator_cpus(const struct step *s)
+{
+	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
+	bool known = step_has_usage(&s->begin) && step_has_usage(&s->end);
+
+	return step_span_s(known, a->cpu_user_ns + a->cpu_system_ns, b->cpu_user_ns + b->cpu_system_ns) / step_window_s(s);
+}
+
+double step_server_delta(const struct step *s, const char *path)
+{
+	return json_number_at(s->end.server, path) - json_number_at(s->begin.server, path);
+}
+
+double step_server_messages(const struct step *s)
+{
+	double n = json_number_at(s->after, "events.messages_in") - json_number_at(s->marked, "events.messages_in");
+
+	return s->mark_lost || n < 0 ? NAN : n;
+}
+
+/* Growth per second of the sum of two numbers in a server's reports. */
+static double growth_per_s(const json_t *begin, const json_t *end, const char *a, const char *b)
+{
+	double span_s = json_number_at(end, "uptime_s") - json_number_at(begin, "uptime_s");
+
+	return (json_number_at(end, a) + json_number_at(end, b) - json_number_at(begin, a) - json_number_at(begin, b)) / span_s;
+}
+
+/* Sum over all servers, each divided by the time between its own reports. */
+static double server_growth_per_s(const struct step *s, const char *a, const char *b)
+{
+	double sum = 0;
+
+	if (!s->n_targets)
+		return growth_per_s(s->begin.server, s->end.server, a, b);
+	for (uint32_t i = 0; i < s->n_targets; i++)
+		sum += growth_per_s(s->targets[i].reports[STEP_REPORT_BEGIN], s->targets[i].reports[STEP_REPORT_END], a, b);
+	return sum;
+}
+
+double step_server_cpus(const struct step *s)
+{
+	return server_growth_per_s(s, "resources.cpu_user_s", "resources.cpu_system_s");
+}
+
+static double per_op(const struct step *s, double per_s)
+{
+	return s->messages_per_s > 0 ? per_s / s->messages_per_s : NAN;
+}
+
+double step_cpu_per_op_ns(const struct step *s, enum series_side side)
+{
+	return per_op(s, 1e9 * (side == SIDE_SERVER ? step_server_cpus(s) : step_generator_cpus(s)));
+}
+
+double step_switches(const struct step *s, enum series_side side, bool voluntary)
+{
+	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
+
+	if (side == SIDE_SERVER)
+		return step_server_delta(s, voluntary ? "resources.switches_voluntary" : "resources.switches_involuntary");
+	if (!step_has_usage(&s->begin) || !step_has_usage(&s->end))
+		return NAN;
+	return voluntary ? (double)(b->switches_voluntary - a->switches_voluntary) :
+	       (double)(b->switches_involuntary - a->switches_involuntary);
+}
+
+double step_switches_per_op(const struct step *s, enum series_side side)
+{
+	if (side == SIDE_SERVER)
+		return per_op(s, server_growth_per_s(s, "resources.switches_voluntary", "resources.switches_involuntary"));
+	return per_op(s, (step_switches(s, side, true) + step_switches(s, side, false)) / step_window_s(s));
+}
+
+/* The report from the end of measuring; without it, the one from before the workload. */
+static const json_t *held_report(const struct step *s)
+{
+	return s->end.server ? s->end.server : s->held;
+}
+
+double step_rss_per_client(const struct step *s)
+{
+	return s->connected_held ? json_number_at(held_report(s), "resources.rss_bytes") / s->connected_held :
+	       NAN;
+}
+
+double step_pinned_per_client(const struct step *s)
+{
+	return s->connected_held ? json_number_at(held_report(s), "resources.pinned_bytes") / s->connected_held :
+	       NAN;
+}
+
+double step_kernel_per_client(const struct step *s)
+{
+	static const char path[] = "resources.machine_kernel_bytes";
+
+	return s->connected_held ? (json_number_at(held_report(s), path) -
+				    json_number_at(s->baseline, path)) / s->connected_held : NAN;
+}
+
+double step_head_of_line(const struct step *s, unsigned stream)
+{
+	return s->stream_took_ns[stream] > 0 ? s->stream_waited_ns[stream] / s->stream_took_ns[stream] : NAN;
+}
+
+double step_jain(const struct step_fairness *f)
+{
+	return f->squares > 0 ? f->sum * f->sum / ((double)f->clients * f->squares) : NAN;
+}

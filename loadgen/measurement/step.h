@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Results of one step. The ramp sets the fields, step.c adds up the workers' counters, step_json.c writes the JSON. */
+#ifndef RAMPART_LOADGEN_STEP_H
+#define RAMPART_LOADGEN_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "common/wire/fail.h"
+#include "common/wire/fail_table.h"
+#include "common/host/res.h"
+#include "loadgen/config/config.h"
+#include "loadgen/measurement/series.h"
+#include "loadgen/worker/worker.h"
+#include "loadgen/traffic/workload.h"
+
+struct hist;
+
+/* The resource of which a machine had less left than a floor of the run allows (loadgen/verdict/resource_floors.h). */
+enum step_floor { FLOOR_NONE, FLOOR_MEMORY, FLOOR_CPU };
+
+/* The server's pools after the step, compared with their state before the run's first client. */
+enum step_pools {
+	POOLS_UNKNOWN,			/* the server could not be asked, or clients vanished without a disconnect */
+	POOLS_RESTORED,
+	POOLS_NOT_RESTORED,		/* some resource had still not been returned when the wait ended */
+};
+extern const char *const step_pools_names[];	/* unknown, restored, not_restored */
+
+#define STEP_INTERVALS_MAX 256
+#define STEP_WORKERS_MAX 256	/* maximum of --threads */
+#define STEP_HOSTS_MAX 4096	/* maximum number of load hosts in a run */
+
+/* Counters of generator and server at one moment. */
+struct step_moment {
+	uint64_t now_ns;
+	struct res_usage generator;
+	struct res_machine_cpu machine;
+	uint64_t worker_cpu_ns[STEP_WORKERS_MAX];
+	struct ep_work work;		/* sum over the workers */
+	uint64_t payload_bytes;		/* generator: TLS and RDMA payload, sent and received */
+	uint64_t one_sided_bytes;	/* the part of payload_bytes that READs, WRITEs and atomics moved */
+	json_t *network;		/* generator: counters of its devices' ports (common/port/port.h) */
+	json_t *server;			/* the server's statistics report; NULL until it arrives */
+};
+
+/* A server's reports in a step. With several servers, the reports in struct step are sums over them (report_sum.h). */
+enum step_report {
+	STEP_REPORT_NONE,
+	STEP_REPORT_BASELINE,		/* before the first client of the run */
+	STEP_REPORT_MARKED,		/* when the step began (MARK), before its first client */
+	STEP_REPORT_HELD,		/* when all clients were connected, before the workload */
+	STEP_REPORT_BEGIN,		/* when measuring began */
+	STEP_REPORT_END,		/* when measuring ended */
+	STEP_REPORT_AFTER,		/* after all clients had left */
+	STEP_REPORT_N,
+};
+
+/* One of several servers in the step: sums over the workers whose clients use this server, and the server's own
+ * reports. With several load hosts, the hosts' numbers and histograms for each server are added (step_pack.h); peak,
+ * pools and reports come from the leader, because only the leader queries the servers. */
+struct step_target {
+	uint32_t clients;		/* clients assigned to this server */
+	uint32_t attempted, connected_peak, connected_held, failed, dropped;
+	double messages_per_s;
+	struct hist *total, *response;
+	enum step_pools pools;
+	struct series_peak peak;	/* peak resource usage of the server */
+	json_t *reports[STEP_REPORT_N];	/* NULL: the report did not arrive */
+};
+
+/* Distribution of the operations that each active client completed while measuring. */
+struct step_fairness {
+	uint64_t clients;
+	double sum, squares;
+	uint64_t min, max;
+};
+
+/* Facts about a step that several load hosts ran together (step_pack.h). */
+struct step_hosts {
+	uint32_t n;			/* hosts whose results were added; 0: the step ran on one host only */
+	uint64_t clients;		/* clients those hosts were to connect; a lost host's clients are not counted */
+	uint8_t saturated[STEP_HOSTS_MAX / 8];	/* one bit per rank: that host's generator was saturated */
+	bool unsteady;			/* at least one host was unsteady by its own figures */
+	bool usage_unknown;		/* at least one host could not read its own resource usage */
+	bool has_intervals;
+	json_t *network, *connecting;	/* the generator's sides of `network`; NULL: no host was added */
+	bool host_lost;			/* a host was lost and the step went on; set by the caller, as the next two */
+	uint64_t start_skew_ns;		/* between the first and the last host's start of measuring */
+	uint64_t max_skew_ns;		/* --max-skew; 0: the skew is not known */
+};
+
+struct step {
+	uint32_t target;
+	uint64_t bytes;			/* size of a message or other operation */
+	uint32_t repetition;		/* from 1 */
+	/* The caller sets these up to `rate` after step_new; until then both numbers of senders are `target`. */
+	uint32_t of_all;		/* the step's clients on all hosts; 0: this host has all of them */
+	uint32_t cpus;			/* CPUs this process may run on; 0: not known */
+	uint32_t senders, senders_of_all;	/* clients that were to send (--active), on this host and on all */
+	uint64_t rate;			/* operations per second the clients of all hosts were to begin; 0: no --rate */
+	double offered_per_s;		/* this host's part of `rate`, or --rate-per-client x senders; 0: closed loop */
+#define STEP_U32_COUNTER uint32_t
+#define STEP_U64_COUNTER uint64_t
+#define X(type, name, rule, path) type##_COUNTER name;
+	STEP_COUNTERS(X)
+#undef X
+	uint32_t connected_peak;	/* when connecting ended */
+	uint32_t connected_held;	/* connected when traffic stopped, less those lost afterwards (step_collect) */
+	int64_t server_connected;	/* the server's own count once all clients were connected; -1: unknown */
+	uint64_t connect_wall_ns;	/* from the first client's start until the last one was connected */
+	uint64_t span_ns;		/* from the first client's start until all were told to leave; 0: not known */
+	struct hist *stages[STAGE_TIMED], *total;	/* full and resumed handshakes together */
+	struct hist *psn_generate;	/* a part of the stage psn_exchange */
+	struct hist *kind_stages[HANDSHAKE_N][STAGE_TIMED], *kind_total[HANDSHAKE_N];	/* by kind of handshake */
+	struct hist *away_ns, *outage_ns, *response;
+	struct hist *service, *lag;	/* open loop only */
+	uint64_t phase_ns[STAGE_TIMED];	/* with --phased: wall time of each phase; 0: not reached */
+	struct fail_table retried;	/* failures that led to another attempt */
+	struct step_fairness fairness, stream_fairness[WORKLOAD_STREAMS_MAX];
+	double measured_s;
+	double messages_per_s, bytes_per_s;
+	/* Time the operations in flight at the start and at the end of measuring had been in flight, over the measured
+	 * time, for Little's law: throughput x mean latency wrongly includes the first and misses the second. */
+	double carried_in, carried_out;
+	double kind_per_s[WORKLOAD_KINDS_MAX];	/* operations per second of each kind */
+	struct hist *kind_response[WORKLOAD_KINDS_MAX];
+	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];	/* struct worker_stream */
+	double sends_per_s;		/* SENDs that carried the messages */
+	bool loopback;			/* server and generator are on one machine */
+	bool started;			/* the workers were told to connect */
+	bool measured;			/* there was a measured phase */
+	bool steady;
+	bool generator_saturated;
+	bool step_timeout;		/* connecting took too long */
+	bool replies_missing;		/* replies were missing 15 s after the measured time */
+	bool generator_failed;		/* a worker's device failed */
+	enum step_floor floor;		/* the step was cut short because a machine fell below this floor */
+	bool floor_of_server;		/* the server's machine fell below the floor, not the generator's */
+	bool server_ended;		/* the server process that this run started has ended */
+	bool mark_lost;			/* the MARK was lost with its control session: server stages are unusable */
+	enum step_pools pools;
+	struct { uint32_t tried, connected; } follow_up;	/* clients tried one by one after the step; 0: none */
+	uint64_t messages_all;		/* operations that ended in the whole step, plus answered first messages */
+	uint64_t qps, cqs, mrs, pinned_bytes;	/* sums over the workers */
+	struct step_hosts hosts;
+	struct step_moment begin, end;	/* of the measured phase */
+	struct series_peak peak[SIDE_N];	/* from the step's begin to its end */
+	json_t *marked;			/* server's report when the step began (MARK), before its first client */
+	json_t *network_marked, *network_connected;	/* generator: the ports' counters when connecting began and ended */
+	json_t *baseline;		/* server's report before the first client of the run */
+	json_t *held;			/* server's report when all clients were connected, before the workload */
+	json_t *after;			/* server's report after all clients had left */
+	struct fail_table failures;
+	struct step_target *targets;	/* step_make_targets: one for each of several servers; else NULL */
+	uint32_t n_targets;		/* 0: there is one server */
+	struct { double t_s, messages_per_s, p99_ns; } intervals[STEP_INTERVALS_MAX];
+	uint32_t n_intervals;
+};
+
+/* 0 or -ENOMEM. */
+int step_new(uint32_t target, uint64_t bytes, uint32_t repetition, struct step **out) __attribute__((warn_unused_result));
+void step_free(struct step *s);	/* NULL-safe */
+/* Prepares the step for `n` servers; server i gets `clients[i]` clients. 0 or -ENOMEM; step_free in either case. */
+int step_make_targets(struct step *s, uint32_t n, const uint32_t *clients) __attribute__((warn_unused_result));
+/* Keeps a reference of its own to a server's report. Does nothing where there is only one server. */
+void step_keep_report(struct step *s, uint32_t target, enum step_report which, json_t *report);
+
+/* Adds up the workers' counters at the end of the step. With several servers, worker i uses server i % n_targets. */
+void step_collect(struct step *s, struct worker *const *workers, uint32_t n_workers,
+		  const struct loadgen_config *cfg);
+/* Call after step_collect for each worker whose device failed, to count the clients that were connected or connecting:
+ * its thread ended with the device and cannot. `st` are the counters of the worker with this index. */
+void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats *st);
+
+/* A step is steady if a straight line through its intervals rises or falls by no more than this share over the measured
+ * time. The p99 of an interval rests on few samples, so its line may change more. */
+#define STEP_STEADY_THROUGHPUT 0.10
+#define STEP_STEADY_P99 0.50
+#define STEP_STEADY_INTERVALS 5
+/* Relative change, over the whole measured time, of a straight line through the intervals' throughput or p99. NAN if
+ * fewer than STEP_STEADY_INTERVALS intervals have the figure. */
+double step_drift(const struct step *s, bool p99);
+/* A residual (step_littles_residual) whose size exceeds this violates Little's law. */
+#define STEP_LITTLE_RESIDUAL 0.05
+
+/* True if all clients were held and served, and none failed. */
+bool step_is_stable(const struct step *s);
+
+/* True if the generator or its machine did not run for a while, so that the figures say nothing about the server. */
+bool step_has_hole(const struct step *s);
+/* True if a worker went without a reply for longer than STEP_STALL_NS and than STEP_STALL_MEDIANS times the median
+ * response, since large operations take long. A closed loop sends nothing during a stall, so percentiles hide it. */
+#define STEP_STALL_NS NS_PER_S
+#define STEP_STALL_MEDIANS 10
+bool step_is_stalled(const struct step *s);
+
+/* Number of held clients that send. */
+uint32_t step_active(const struct step *s, const struct loadgen_config *cfg);
+
+/* With --iterations: true if fewer operations were measured than the sending clients were asked for. */
+bool step_lacks_iterations(const struct step *s, const struct loadgen_config *cfg);
+
+/* Open loop: true if more than 5 % fewer operations ended than were due: server or generator did not keep up. */
+bool step_is_behind(const struct step *s);
+
+/* Little's law: 1 - X R / (sending clients x inflight), near 0 when the figures are consistent. NAN if the number in
+ * flight is not constant: without messages, while clients come and go, or as they end their iterations. */
+double step_littles_residual(const struct step *s, const struct loadgen_config *cfg);
+
+/* The server's own count of `messages_all`, from MARK until all clients had left. NAN: not known. */
+double step_server_messages(const struct step *s);
+
+/* CPU time of a side's process divided by the measured time, in CPUs; NAN when unknown. */
+double step_generator_cpus(const struct step *s);
+double step_server_cpus(const struct step *s);
+/* CPU time of a side's process, and its context switches of both kinds, per operation that ended in the measured phase;
+ * NAN when unknown, or without operations. */
+double step_cpu_per_op_ns(const struct step *s, enum series_side side);
+double step_switches_per_op(const struct step *s, enum series_side side);
+/* Context switches of the process while measuring: voluntary (a thread waited) or involuntary (it was preempted). */
+double step_switches(const struct step *s, enum series_side side, bool voluntary);
+/* Growth over the measured phase of the number at `path` in the server's report. */
+double step_server_delta(const struct step *s, const char *path);
+/* Memory of the server per client held: resident, pinned, and growth of the machine's kernel memory since the run's
+ * start; NAN when unknown. */
+double step_rss_per_client(const struct step *s);
+double step_pinned_per_client(const struct step *s);
+double step_kernel_per_client(const struct step *s);
+/* Jain's index, (sum x)^2 / (n sum x^2): 1 when all active clients completed equally many operations, 1/n when one
+ * client completed all of them. NAN without operations. R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984. */
+double step_jain(const struct step_fairness *f);
+/* Head-of-line blocking: the share of a stream's operation time during which an earlier operation of the same client
+ * had not ended; NAN without operations. */
+double step_head_of_line(const struct step *s, unsigned stream);
+
+/* Length of the measured phase in s; NAN when there was none. */
+double step_window_s(const struct step *s);
+/* False for a moment at which the process's resources could not be read. */
+bool step_has_usage(const struct step_moment *m);
+/* end - begin in seconds; NAN if not `known`. */
+double step_span_s(bool known, uint64_t begin_ns, uint64_t end_ns);
+
+/* step_effective.c: {server, generator}, each with {requests, doorbells, requests_per_doorbell, signalled_ratio, polls,
+ * empty_polls, completions, completions_per_poll} over the measured time, and `threads`: effective_thread_json of each
+ * thread, for the server from its last report. Unknown figures are null, as is a server that reports none. */
+json_t *step_effective_json(const struct step *s, struct worker *const *workers, uint32_t n_workers);
+
+/* step_targets.c: `servers` of the step in run.json, with one element per server. NULL when out of memory. */
+json_t *step_targets_json(const struct step *s, const struct loadgen_config *cfg);
+/* A server process's CPU time between two reports, and the gauges of the second report. Unknown figures are null. */
+json_t *step_server_resources(const json_t *begin, const json_t *end);
+/* Text naming the server that held the smallest share of its clients, or whose median connection time is the longest.
+ * "" with one server, or if all servers have the same figure. */
+const char *step_fewest_text(const struct step *s, const struct loadgen_config *cfg, char *text, size_t size);
+const char *step_slowest_text(const struct step *s, const struct loadgen_config *cfg, char *text, size_t size);
+
+/* step_json.c: an element of run.json's steps. NULL when out of memory. */
+json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
+		  struct worker *const *workers, uint32_t n_workers);
+
+#endif

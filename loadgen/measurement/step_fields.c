@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See step_fields.h. */
+#include "loadgen/measurement/step_fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FIELDS(of, field, type, rule, n) { #field, offsetof(of, field), type, rule, n }
+#define FIELD(field, type, rule) FIELDS(struct step, field, type, rule, 1)
+#define MOMENT(name, field) { name, offsetof(struct step_moment, field), STEP_U64, STEP_ADD, 1 }
+
+const struct step_field step_fields[] = {
+	FIELD(target, STEP_U32, STEP_ADD),
+	FIELD(senders, STEP_U32, STEP_ADD),
+	FIELD(offered_per_s, STEP_REAL, STEP_ADD),
+#define X(type, name, rule, path) FIELD(name, type, rule),
+	STEP_COUNTERS(X)
+#undef X
+	FIELD(connected_peak, STEP_U32, STEP_ADD),
+	FIELD(connected_held, STEP_U32, STEP_ADD),
+	FIELD(connect_wall_ns, STEP_U64, STEP_MAX),
+	FIELD(span_ns, STEP_U64, STEP_MAX),
+	FIELDS(struct step, phase_ns, STEP_U64, STEP_MAX, STAGE_TIMED),
+	FIELD(measured_s, STEP_REAL, STEP_MAX),
+	FIELD(messages_per_s, STEP_REAL, STEP_ADD),
+	FIELD(carried_in, STEP_REAL, STEP_ADD),
+	FIELD(carried_out, STEP_REAL, STEP_ADD),
+	FIELD(bytes_per_s, STEP_REAL, STEP_ADD),
+	FIELDS(struct step, kind_per_s, STEP_REAL, STEP_ADD, WORKLOAD_KINDS_MAX),
+	FIELDS(struct step, stream_took_ns, STEP_REAL, STEP_ADD, WORKLOAD_STREAMS_MAX),
+	FIELDS(struct step, stream_waited_ns, STEP_REAL, STEP_ADD, WORKLOAD_STREAMS_MAX),
+	FIELD(sends_per_s, STEP_REAL, STEP_ADD),
+	FIELD(loopback, STEP_FLAG, STEP_MAX),
+	FIELD(started, STEP_FLAG, STEP_MAX),
+	FIELD(measured, STEP_FLAG, STEP_MAX),
+	FIELD(generator_saturated, STEP_FLAG, STEP_MAX),
+	FIELD(step_timeout, STEP_FLAG, STEP_MAX),
+	FIELD(replies_missing, STEP_FLAG, STEP_MAX),
+	FIELD(generator_failed, STEP_FLAG, STEP_MAX),
+	FIELD(floor, STEP_FLOOR, STEP_MAX),
+	FIELD(messages_all, STEP_U64, STEP_ADD),
+	FIELD(qps, STEP_U64, STEP_ADD),
+	FIELD(cqs, STEP_U64, STEP_ADD),
+	FIELD(mrs, STEP_U64, STEP_ADD),
+	FIELD(pinned_bytes, STEP_U64, STEP_ADD),
+	{ .name = NULL },
+};
+
+const struct step_field step_moment_fields[] = {
+	MOMENT("cpu_user_ns", generator.cpu_user_ns),
+	MOMENT("cpu_system_ns", generator.cpu_system_ns),
+	MOMENT("switches_voluntary", generator.switches_voluntary),
+	MOMENT("switches_involuntary", generator.switches_involuntary),
+	MOMENT("rss_bytes", generator.rss_bytes),
+	MOMENT("fds", generator.fds),
+	MOMENT("threads", generator.threads),
+	MOMENT("requests", work.requests),
+	MOMENT("doorbells", work.doorbells),
+	MOMENT("signalled", work.signalled),
+	MOMENT("polls", work.polls),
+	MOMENT("empty_polls", work.empty_polls),
+	MOMENT("completions", work.completions),
+	MOMENT("payload_bytes", payload_bytes),
+	MOMENT("one_sided_bytes", one_sided_bytes),
+	{ .name = NULL },
+};
+
+#define TARGET(field, type) FIELDS(struct step_target, field, type, STEP_ADD, 1)
+const struct step_field step_target_fields[] = {
+	TARGET(clients, STEP_U32),
+	TARGET(attempted, STEP_U32),
+	TARGET(connected_peak, STEP_U32),
+	TARGET(connected_held, STEP_U32),
+	TARGET(failed, STEP_U32),
+	TARGET(dropped, STEP_U32),
+	TARGET(messages_per_s, STEP_REAL),
+	{ .name = NULL },
+};
+
+static const size_t sizes[] = { [STEP_U32] = sizeof(uint32_t), [STEP_U64] = sizeof(uint64_t), [STEP_REAL] = sizeof(double),
+				[STEP_FLAG] = sizeof(bool), [STEP_FLOOR] = sizeof(enum step_floor) };
+
+static const char *value_at(const struct step_field *f, const void *base, uint32_t i)
+{
+	return (const char *)base + f->offset + i * sizes[f->type];
+}
+
+double step_field_get(const struct step_field *f, const void *base, uint32_t i)
+{
+	double real;
+
+	if (f->type != STEP_REAL)
+		return (double)step_field_get_whole(f, base, i);
+	memcpy(&real, value_at(f, base, i), sizeof(real));
+	return real;
+}
+
+uint64_t step_field_get_whole(const struct step_field *f, const void *base, uint32_t i)
+{
+	const void *p = value_at(f, base, i);
+
+	switch (f->type) {
+	case STEP_U32: return *(const uint32_t *)p;
+	case STEP_U64: return *(const uint64_t *)p;
+	case STEP_FLAG: return *(const bool *)p;
+	case STEP_FLOOR: return *(const enum step_floor *)p;
+	case STEP_REAL: break;
+	}
+	return 0;
+}
+
+void step_field_set(const struct step_field *f, void *base, uint32_t i, double real, uint64_t whole)
+{
+	void *p = (char *)base + f->offset + i * sizes[f->type];
+
+	switch (f->type) {
+	case STEP_U32: *(uint32_t *)p = (uint32_t)whole; break;
+	case STEP_U64: *(uint64_t *)p = whole; break;
+	case STEP_FLAG: *(bool *)p = whole; break;
+	case STEP_FLOOR: *(enum step_floor *)p = (enum step_floor)whole; break;
+	case STEP_REAL: *(double *)p = real; break;
+	}
+}
+
+uint64_t step_field_most(const struct step_field *f)
+{
+	switch (f->type) {
+	case STEP_U32: return UINT32_MAX;
+	case STEP_FLAG: return 1;
+	case STEP_FLOOR: return FLOOR_CPU;
+	case STEP_U64:
+	case STEP_REAL: break;
+	}
+	return STEP_WHOLE_MOST;
+}
+
+static struct step_hist *put_hist(struct step_hist *to, struct hist *h, const char *group, const char *name)
+{
+	snprintf(to->name, sizeof(to->name), "%s%s", group, name);
+	to->hist = h;
+	return to + 1;
+}
+
+void step_hists(const struct step *s, struct step_hist out[STEP_PACK_HISTS])
+{
+	static const char *const kinds[HANDSHAKE_N] = { "full.", "resumed." };
+	char number[16];
+
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++)
+			out = put_hist(out, s->kind_stages[k][i], kinds[k], stage_names[i]);
+		out = put_hist(out, s->kind_total[k], kinds[k], "total");
+	}
+	for (int i = 0; i < WORKLOAD_KINDS_MAX; i++) {
+		snprintf(number, sizeof(number), "%d", i);
+		out = put_hist(out, s->kind_response[i], "kind.", number);
+	}
+	out = put_hist(out, s->psn_generate, "", "psn_generate");
+	out = put_hist(out, s->away_ns, "", "away");
+	out = put_hist(out, s->outage_ns, "", "outage");
+	out = put_hist(out, s->response, "", "response");
+	out = put_hist(out, s->service, "", "service");
+	put_hist(out, s->lag, "", "lag");
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads a host's packed step (step_pack.c), which may be damaged, and adds it to a step. See step_pack.h.
+ *
+ * The packed step is first read into a step of its own and validated completely, so that adding it cannot fail. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "common/base/json_at.h"
+#include "common/hist/hist.h"
+#include "common/hist/hist_io.h"
+#include "loadgen/measurement/network.h"
+#include "loadgen/measurement/step.h"
+#include "loadgen/measurement/step_fields.h"
+#include "loadgen/measurement/step_pack.h"
+
+/* Limits of a host's member "own". That of an honest host has a few KB and 5 levels of nesting. */
+#define OWN_BYTES_MAX (256 << 10)
+#define OWN_LEVELS_MAX 16
+
+struct reader {
+	struct step *step;		/* the members read so far; its `begin` stays empty */
+	uint64_t window_ns;
+	bool usage_known;
+	uint32_t rank;
+	char *err;
+	size_t err_size;
+};
+
+static int damaged(struct reader *r, const char *name, const char *form, ...) __attribute__((format(printf, 3, 4)));
+static int damaged(struct reader *r, const char *name, const char *form, ...)
+{
+	char why[128];
+	va_list args;
+
+	va_start(args, form);
+	vsnprintf(why, sizeof(why), form, args);
+	va_end(args);
+	snprintf(r->err, r->err_size, "host %u handed in a damaged step: \"%.64s\" %s", r->rank, name, why);
+	return -EINVAL;
+}
+
+/* --- numbers --- */
+
+static int get_whole(struct reader *r, const json_t *v, const char *name, uint64_t most, uint64_t *out)
+{
+	json_int_t n = json_integer_value(v);
+
+	if (!json_is_integer(v) || n < 0 || (uint64_t)n > most)
+		return damaged(r, name, "is no whole number from 0 to %llu", (unsigned long long)most);
+	*out = (uint64_t)n;
+	return 0;
+}
+
+static int get_real(struct reader *r, const json_t *v, const char *name, double *out)
+{
+	*out = json_number_value(v);
+	if (!json_is_number(v) || !(*out >= 0) || *out > STEP_REAL_MOST)
+		return damaged(r, name, "is no number from 0 to %g", STEP_REAL_MOST);
+	return 0;
+}
+
+static int get_flag(struct reader *r, const json_t *v, const char *name, bool *out)
+{
+	*out = json_is_true(v);
+	return json_is_boolean(v) ? 0 : damaged(r, name, "is neither true nor false");
+}
+
+static int get_value(struct reader *r, const struct step_field *f, const json_t *v, void *base, uint32_t i)
+{
+	uint64_t whole = 0;
+	double real = 0;
+	bool flag = false;
+	int ret;
+
+	if (f->type == STEP_REAL) {
+		ret = get_real(r, v, f->name, &real);
+	} else if (f->type == STEP_FLAG) {
+		ret = get_flag(r, v, f->name, &flag);
+		whole = flag;
+	} else {
+		ret = get_whole(r, v, f->name, step_field_most(f), &whole);
+	}
+	if (!ret)
+		step_field_set(f, base, i, real, whole);
+	return ret;
+}
+
+static int get_fields(struct reader *r, const struct step_field *f, const json_t *o, void *base)
+{
+	int ret = 0;
+
+	for (; f->name && !ret; f++) {
+		const json_t *v = json_object_get(o, f->name);
+
+		if (f->n > 1 && json_array_size(v) != f->n)
+			return damaged(r, f->name, "is no array of %u numbers", f->n);
+		for (uint32_t i = 0; i < f->n && !ret; i++)
+			ret = get_value(r, f, f->n > 1 ? json_array_get(v, i) : v, base, i);
+	}
+	return ret;
+}
+
+/* --- the parts --- */
+
+static int get_hists(struct reader *r, const json_t *o)
+{
+	struct step_hist hists[STEP_PACK_HISTS];
+	struct step *s = r->step;
+	int ret = 0;
+
+	step_hists(s, hists);
+	for (size_t i = 0; i < STEP_PACK_HISTS && !ret; i++) {
+		ret = hist_unpack(json_object_get(o, hists[i].name), hists[i].hist);
+		if (ret == -EINVAL || hist_count(hists[i].hist) > STEP_WHOLE_MOST)
+			ret = damaged(r, hists[i].name, "is no histogram");
+	}
+	for (int k = 0; k < HANDSHAKE_N && !ret; k++) {
+		for (int i = 0; i < STAGE_TIMED; i++)
+			hist_add(s->stages[i], s->kind_stages[k][i]);
+		hist_add(s->total, s->kind_total[k]);
+	}
+	return ret;
+}
+
+static bool is_failure(const json_t *row, struct fail *f, uint64_t *count)
+{
+	json_int_t v[4];
+
+	for (size_t i = 0; i < 4; i++) {
+		if (!json_is_integer(json_array_get(row, i)))
+			return false;
+		v[i] = json_integer_value(json_array_get(row, i));
+	}
+	if (json_array_size(row) != 4 || v[0] < 0 || v[0] >= STAGE_N || v[1] < 0 || v[1] >= FAIL_KIND_N || v[2] < INT_MIN ||
+	    v[2] > INT_MAX || v[3] < 0 || v[3] > (json_int_t)STEP_WHOLE_MOST)
+		return false;
+	*f = (struct fail){ .stage = (enum stage)v[0], .kind = (enum fail_kind)v[1], .code = (int)v[2] };
+	*count = (uint64_t)v[3];
+	return true;
+}
+
+static int get_failures(struct reader *r, const json_t *o, const char *name, struct fail_table *t)
+{
+	const json_t *rows = json_object_get(o, "rows");
+	size_t n = json_array_size(rows);
+	uint64_t overflow = 0, count;
+	struct fail f;
+	int ret = get_whole(r, json_object_get(o, "overflow"), name, STEP_WHOLE_MOST, &overflow);
+
+	if (ret)
+		return ret;
+	if (!json_is_array(rows) || n > FAIL_TABLE_MAX)
+		return damaged(r, name, "has not from 0 to %d rows", FAIL_TABLE_MAX);
+	for (size_t i = 0; i < n; i++) {
+		if (!is_failure(json_array_get(rows, i), &f, &count))
+			return damaged(r, name, "has a row that is no failure");
+		t->rows[i].fail = f.code == FAIL_CODE_OTHER ? f : fail_row(&f);
+		counter_set(&t->rows[i].count, count);
+	}
+	t->n = (uint32_t)n;
+	counter_set(&t->overflow, overflow);
+	return 0;
+}
+
+static int get_fairness(struct reader *r, const json_t *o, const char *name, struct step_fairness *f)
+{
+	int ret = get_whole(r, json_object_get(o, "clients"), name, STEP_WHOLE_MOST, &f->clients);
+
+	if (!ret)
+		ret = get_real(r, json_object_get(o, "sum"), name, &f->sum);
+	if (!ret)
+		ret = get_real(r, json_object_get(o, "squares"), name, &f->squares);
+	if (!ret)
+		ret = get_whole(r, json_object_get(o, "min"), name, STEP_WHOLE_MOST, &f->min);
+	if (!ret)
+		ret = get_whole(r, json_object_get(o, "max"), name, STEP_WHOLE_MOST, &f->max);
+	return ret;
+}
+
+static int get_streams(struct reader *r, const json_t *a)
+{
+	int ret = 0;
+
+	if (json_array_size(a) != WORKLOAD_STREAMS_MAX)
+		return damaged(r, "streams", "is no array of %d", WORKLOAD_STREAMS_MAX);
+	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX && !ret; i++)
+		ret = get_fairness(r, json_array_get(a, i), "streams", &r->step->stream_fairness[i]);
+	return ret;
+}
+
+static int get_server(struct reader *r, const json_t *o, struct step_target *t)
+{
+	int ret = get_fields(r, step_target_fields, o, t);
+
+	if (!ret)
+		ret = hist_unpack(json_object_get(o, "total"), t->total);
+	if (!ret)
+		ret = hist_unpack(json_object_get(o, "response"), t->response);
+	if (ret == -EINVAL && !r->err[0])
+		ret = damaged(r, "servers", "has one with a histogram that is none");
+	return ret;
+}
+
+/* Reads the parts of several servers; there must be as many as in the run's step. */
+static int get_servers(struct reader *r, const json_t *a, uint32_t n)
+{
+	static const uint32_t none[TARGETS_MAX];
+	struct step *s = r->step;
+	int ret;
+
+	if (!json_is_array(a) || json_array_size(a) != n || n > TARGETS_MAX)
+		return damaged(r, "servers", "is no array of %u", n);
+	if (!n)
+		return 0;
+	ret = step_make_targets(s, n, none);
+	for (uint32_t i = 0; i < n && !ret; i++)
+		ret = get_server(r, json_array_get(a, i), &s->targets[i]);
+	return ret;
+}
+
+static int get_intervals(struct reader *r, const json_t *a)
+{
+	struct step *s = r->step;
+	int ret = 0;
+
+	if (!json_is_array(a) || json_array_size(a) > STEP_INTERVALS_MAX)
+		return damaged(r, "intervals", "is no array of %d at most", STEP_INTERVALS_MAX);
+	for (; s->n_intervals < json_array_size(a) && !ret; s->n_intervals++) {
+		const json_t *one = json_array_get(a, s->n_intervals);
+
+		if (json_array_size(one) != 2)
+			return damaged(r, "intervals", "has one that is no pair");
+		ret = get_real(r, json_array_get(one, 0), "intervals", &s->intervals[s->n_intervals].t_s);
+		if (!ret)
+			ret = get_real(r, json_array_get(one, 1), "intervals", &s->intervals[s->n_intervals].messages_per_s);
+	}
+	return ret;
+}
+
+static int get_moment(struct reader *r, const json_t *o)
+{
+	int ret = get_fields(r, step_moment_fields, o, &r->step->end);
+
+	if (!ret)
+		ret = get_whole(r, json_object_get(o, "window_ns"), "window_ns", STEP_WHOLE_MOST, &r->window_ns);
+	return ret ? ret : get_flag(r, json_object_get(o, "usage_known"), "usage_known", &r->usage_known);
+}
+
+static int get_network(struct reader *r, const json_t *packed, const char *name, json_t **out)
+{
+	json_t *side = json_object_get(packed, name);
+
+	if (!side || !network_side_is_sound(side))
+		return damaged(r, name, "is no network of a host");
+	*out = json_incref(side);
+	return 0;
+}
+
+/* Checks that the packed step has the same size and repetition as `into`. */
+static int get_identity(struct reader *r, const json_t *packed, const struct step *into)
+{
+	uint64_t number = 0, bytes = 0, repetition = 0;
+	int ret = get_whole(r, json_object_get(packed, "pack"), "pack", 1, &number);
+
+	if (!ret)
+		ret = get_whole(r, json_object_get(packed, "bytes"), "bytes", STEP_WHOLE_MOST, &bytes);
+	if (!ret)
+		ret = get_whole(r, json_object_get(packed, "repetition"), "repetition", UINT32_MAX, &repetition);
+	if (ret)
+		return ret;
+	if (number != 1)
+		return damaged(r, "pack", "is not 1: it is of another version");
+	if (bytes != into->bytes)
+		return damaged(r, "bytes", "is not that of the run's step");
+	if (repetition != into->repetition)
+		return damaged(r, "repetition", "is not that of the run's step");
+	return 0;
+}
+
+/* True if `v` is nested no deeper than `levels`. */
+static bool nests_within(json_t *v, unsigned levels)
+{
+	bool within = levels > 0 || !(json_is_object(v) || json_is_array(v));
+	const char *name;
+	json_t *inner;
+	size_t i;
+
+	if (!levels)
+		return within;
+	json_object_foreach(v, name, inner)
+		within = within && nests_within(inner, levels - 1);
+	json_array_foreach(v, i, inner)
+		within = within && nests_within(inner, levels - 1);
+	return within;
+}
+
+/* Checks the host's own figures: they are kept unchanged until the run ends and then written to run.json. */
+static int check_own(struct reader *r, json_t *own)
+{
+	if (!json_is_object(own))
+		return damaged(r, "own", "is no object");
+	if (!nests_within(own, OWN_LEVELS_MAX))
+		return damaged(r, "own", "is nested deeper than %d levels", OWN_LEVELS_MAX);
+	if (json_dumpb(own, NULL, 0, JSON_COMPACT) > OWN_BYTES_MAX)
+		return damaged(r, "own", "is longer than %d bytes", OWN_BYTES_MAX);
+	return 0;
+}
+
+static int read_packed(struct reader *r, const json_t *packed, const struct step *into)
+{
+	struct step *s = r->step;
+	int ret = get_identity(r, packed, into);
+
+	if (!ret)
+		ret = get_fields(r, step_fields, json_object_get(packed, "figures"), s);
+	if (!ret)
+		ret = get_moment(r, json_object_get(packed, "moment"));
+	if (!ret)
+		ret = get_hists(r, json_object_get(packed, "hists"));
+	if (!ret)
+		ret = get_failures(r, json_object_get(packed, "failures"), "failures", &s->failures);
+	if (!ret)
+		ret = get_failures(r, json_object_get(packed, "retried"), "retried", &s->retried);
+	if (!ret)
+		ret = get_fairness(r, json_object_get(packed, "fairness"), "fairness", &s->fairness);
+	if (!ret)
+		ret = get_streams(r, json_object_get(packed, "streams"));
+	if (!ret)
+		ret = get_servers(r, json_object_get(packed, "servers"), into->n_targets);
+	if (!ret)
+		ret = get_flag(r, json_object_get(packed, "steady"), "steady", &s->steady);
+	if (!ret)
+		ret = get_intervals(r, json_object_get(packed, "intervals"));
+	if (!ret)
+		ret = get_network(r, packed, "network", &s->hosts.network);
+	if (!ret)
+		ret = get_network(r, packed, "connecting", &s->hosts.connecting);
+	return ret ? ret : check_own(r, json_object_get(packed, "own"));
+}
+
+/* Refuses sums that overflow 32 bits. 64-bit sums over STEP_HOSTS_MAX hosts cannot overflow. */
+static int check_room(struct reader *r, const struct step *into)
+{
+	for (const struct step_field *f = step_fields; f->name; f++)
+		if (f->type == STEP_U32 && f->rule == STEP_ADD && strcmp(f->name, "target") != 0 &&
+		    step_field_get_whole(f, into, 0) + step_field_get_whole(f, r->step, 0) > UINT32_MAX)
+			return damaged(r, f->name, "makes the sum over the hosts greater than %u", UINT32_MAX);
+	if (into->hosts.n == STEP_HOSTS_MAX || r->rank >= STEP_HOSTS_MAX)
+		return damaged(r, "pack", "is of one host too many: a run has %d at most", STEP_HOSTS_MAX);
+	return 0;
+}
+
+/* --- adding --- */
+
+static void add_fields(const struct step_field *f, void *into, const void *from)
+{
+	for (; f->name; f++)
+		for (uint32_t i = 0; i < f->n; i++) {
+			uint64_t a = step_field_get_whole(f, into, i), b = step_field_get_whole(f, from, i);
+			double x = step_field_get(f, into, i), y = step_field_get(f, from, i);
+
+			step_field_set(f, into, i, f->rule == STEP_ADD ? x + y : fmax(x, y),
+				       f->rule == STEP_ADD ? a + b : MAX(a, b));
+		}
+}
+
+static void add_hists(struct step *into, const struct step *from)
+{
+	struct step_hist to[STEP_PACK_HISTS], of[STEP_PACK_HISTS];
+
+	step_hists(into, to);
+	step_hists(from, of);
+	for (size_t i = 0; i < STEP_PACK_HISTS; i++)
+		hist_add(to[i].hist, of[i].hist);
+	for (int i = 0; i < STAGE_TIMED; i++)
+		hist_add(into->stages[i], from->stages[i]);
+	hist_add(into->total, from->total);
+}
+
+static void add_fairness(struct step_fairness *to, const struct step_fairness *of)
+{
+	if (of->clients == 0)
+		return;
+	to->min = to->clients ? MIN(to->min, of->min) : of->min;
+	to->max = MAX(to->max, of->max);
+	to->clients += of->clients;
+	to->sum += of->sum;
+	to->squares += of->squares;
+}
+
+static void add_servers(struct step *into, const struct step *from)
+{
+	for (uint32_t i = 0; i < into->n_targets; i++) {
+		add_fields(step_target_fields, &into->targets[i], &from->targets[i]);
+		hist_add(into->targets[i].total, from->targets[i].total);
+		hist_add(into->targets[i].response, from->targets[i].response);
+	}
+}
+
+/* Keeps only the intervals that all hosts have. Percentiles cannot be merged, so the intervals lose their p99. */
+static void add_intervals(struct step *into, const struct step *from)
+{
+	if (!into->hosts.has_intervals)
+		into->n_intervals = from->n_intervals;
+	into->n_intervals = MIN(into->n_intervals, from->n_intervals);
+	for (uint32_t i = 0; i < into->n_intervals; i++) {
+		into->intervals[i].t_s = fmax(into->intervals[i].t_s, from->intervals[i].t_s);
+		into->intervals[i].messages_per_s += from->intervals[i].messages_per_s;
+		into->intervals[i].p99_ns = 0;
+	}
+	into->hosts.has_intervals = true;
+}
+
+static void add_moment(struct step *into, const struct reader *r)
+{
+	uint64_t window_ns = MAX(into->end.now_ns - into->begin.now_ns, r->window_ns);
+
+	add_fields(step_moment_fields, &into->end, &r->step->end);
+	into->begin.now_ns = window_ns ? 1 : 0;
+	into->end.now_ns = into->begin.now_ns + window_ns;
+	/* If one host could not read its usage, the sum is unknown. */
+	into->hosts.usage_unknown |= !r->usage_known;
+	into->begin.generator.rss_bytes = !into->hosts.usage_unknown;
+	if (into->hosts.usage_unknown)
+		into->end.generator.rss_bytes = 0;
+}
+
+static void replace(json_t **to, json_t *by)
+{
+	json_decref(*to);
+	*to = by;
+}
+
+static void merge_host(struct step *into, const struct reader *r)
+{
+	struct step_hosts *h = &into->hosts;
+	const struct step *s = r->step;
+	uint32_t target = into->target;
+
+	add_fields(step_fields, into, s);
+	into->target = target;
+	h->clients += s->target;
+	/* The hosts' parts add up to the rate only within rounding, but steps are identified by the exact rate. */
+	if (into->rate)
+		into->offered_per_s = (double)into->rate;
+	add_moment(into, r);
+	add_hists(into, s);
+	fail_table_add(&into->failures, &s->failures);
+	fail_table_add(&into->retried, &s->retried);
+	add_fairness(&into->fairness, &s->fairness);
+	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++)
+		add_fairness(&into->stream_fairness[i], &s->stream_fairness[i]);
+	add_servers(into, s);
+	replace(&h->network, network_side_merge(h->network, s->hosts.network));
+	replace(&h->connecting, network_side_merge(h->connecting, s->hosts.connecting));
+	if (s->generator_saturated)
+		h->saturated[r->rank / 8] |= (uint8_t)(1 << r->rank % 8);
+	h->n++;
+	/* A host without clients of this step measured nothing. */
+	if (s->target) {
+		h->unsteady |= !s->steady;
+		add_intervals(into, s);
+	}
+	into->steady = into->measured && !h->unsteady && !(fabs(step_drift(into, false)) > STEP_STEADY_THROUGHPUT);
+}
+
+int step_merge(struct step *into, uint32_t rank, const json_t *packed, char *err, size_t err_size)
+{
+	struct reader r = { .rank = rank, .err = err, .err_size = err_size };
+	int ret;
+
+	err[0] = '\0';
+	ret = step_new(0, into->bytes, into->repetition, &r.step);
+
+	if (!ret)
+		ret = read_packed(&r, packed, into);
+	if (!ret)
+		ret = check_room(&r, into);
+	if (!ret)
+		merge_host(into, &r);
+	if (ret == -ENOMEM)
+		snprintf(err, err_size, "this machine is out of memory");
+	step_free(r.step);
+	return ret;
+}
+
+/* Copies the servers' reports, pools and peaks from the leader's step; the clients of each server are added by host. */
+static int take_servers(struct step *s, const struct step *leader)
+{
+	static const uint32_t none[TARGETS_MAX];
+	int ret = leader->n_targets ? step_make_targets(s, leader->n_targets, none) : 0;
+
+	for (uint32_t i = 0; i < leader->n_targets && !ret; i++) {
+		s->targets[i].pools = leader->targets[i].pools;
+		s->targets[i].peak = leader->targets[i].peak;
+		for (int k = 0; k < STEP_REPORT_N; k++)
+			s->targets[i].reports[k] = json_incref(leader->targets[i].reports[k]);
+	}
+	return ret;
+}
+
+int step_merge_begin(const struct step *leader, uint32_t target, struct step **out)
+{
+	struct step *s;
+	int ret = step_new(target, leader->bytes, leader->repetition, &s);
+
+	if (ret)
+		return ret;
+	ret = take_servers(s, leader);
+	if (ret) {
+		step_free(s);
+		return ret;
+	}
+	s->senders = 0;
+	s->senders_of_all = leader->senders_of_all;
+	s->rate = leader->rate;
+	s->server_connected = leader->server_connected;
+	s->server_ended = leader->server_ended;
+	s->mark_lost = leader->mark_lost;
+	s->pools = leader->pools;
+	s->follow_up.tried = leader->follow_up.tried;
+	s->follow_up.connected = leader->follow_up.connected;
+	s->floor_of_server = leader->floor_of_server;
+	s->peak[SIDE_SERVER] = leader->peak[SIDE_SERVER];
+	s->begin.server = json_incref(leader->begin.server);
+	s->end.server = json_incref(leader->end.server);
+	s->marked = json_incref(leader->marked);
+	s->baseline = json_incref(leader->baseline);
+	s->held = json_incref(leader->held);
+	s->after = json_incref(leader->after);
+	*out = s;
+	return 0;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packs a host's step. See step_pack.h; step_merge.c reads the result. */
+#include "loadgen/measurement/step_pack.h"
+
+#include "common/base/counter.h"
+#include "common/hist/hist_io.h"
+#include "loadgen/measurement/network.h"
+#include "loadgen/measurement/step.h"
+#include "loadgen/measurement/step_fields.h"
+
+static json_t *value_json(const struct step_field *f, const void *base, uint32_t i)
+{
+	uint64_t whole = step_field_get_whole(f, base, i), most = step_field_most(f);
+
+	if (f->type == STEP_REAL)
+		return json_real(step_field_get(f, base, i));
+	if (f->type == STEP_FLAG)
+		return json_boolean(whole);
+	return json_integer((json_int_t)(whole < most ? whole : most));
+}
+
+static json_t *fields_json(const struct step_field *f, const void *base)
+{
+	json_t *o = json_object(), *a;
+
+	for (; f->name; f++) {
+		if (f->n == 1) {
+			json_object_set_new(o, f->name, value_json(f, base, 0));
+			continue;
+		}
+		a = json_array();
+		for (uint32_t i = 0; i < f->n; i++)
+			json_array_append_new(a, value_json(f, base, i));
+		json_object_set_new(o, f->name, a);
+	}
+	return o;
+}
+
+static json_t *hists_json(const struct step *s)
+{
+	struct step_hist hists[STEP_PACK_HISTS];
+	json_t *o = json_object();
+
+	step_hists(s, hists);
+	for (size_t i = 0; i < STEP_PACK_HISTS; i++)
+		json_object_set_new(o, hists[i].name, hist_pack(hists[i].hist));
+	return o;
+}
+
+/* Each row is [stage, kind, code, count]. */
+static json_t *failures_json(const struct fail_table *t)
+{
+	json_t *rows = json_array();
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct fail *f = &t->rows[i].fail;
+
+		json_array_append_new(rows, json_pack("[i, i, i, I]", (int)f->stage, (int)f->kind, f->code,
+						      (json_int_t)counter_get(&t->rows[i].count)));
+	}
+	return json_pack("{s:o, s:I}", "rows", rows, "overflow", (json_int_t)counter_get(&t->overflow));
+}
+
+static json_t *fairness_json(const struct step_fairness *f)
+{
+	return json_pack("{s:I, s:f, s:f, s:I, s:I}", "clients", (json_int_t)f->clients, "sum", f->sum, "squares", f->squares,
+			 "min", (json_int_t)f->min, "max", (json_int_t)f->max);
+}
+
+static json_t *streams_json(const struct step *s)
+{
+	json_t *a = json_array();
+
+	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++)
+		json_array_append_new(a, fairness_json(&s->stream_fairness[i]));
+	return a;
+}
+
+/* One element for each of several servers. */
+static json_t *servers_json(const struct step *s)
+{
+	json_t *a = json_array(), *o;
+
+	for (uint32_t i = 0; i < s->n_targets; i++) {
+		o = fields_json(step_target_fields, &s->targets[i]);
+		json_object_set_new(o, "total", hist_pack(s->targets[i].total));
+		json_object_set_new(o, "response", hist_pack(s->targets[i].response));
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
+/* Each interval is [t_s, messages_per_s]. */
+static json_t *intervals_json(const struct step *s)
+{
+	json_t *a = json_array();
+
+	for (uint32_t i = 0; i < s->n_intervals; i++)
+		json_array_append_new(a, json_pack("[f, f]", s->intervals[i].t_s, s->intervals[i].messages_per_s));
+	return a;
+}
+
+/* Counters are packed as their growth over the measured time, gauges as their value at its end. */
+static json_t *moment_json(const struct step *s)
+{
+	const struct step_moment *a = &s->begin, *b = &s->end;
+	bool whole = a->now_ns > 0 && b->now_ns >= a->now_ns, known = whole && step_has_usage(a) && step_has_usage(b);
+	struct step_moment d = { .now_ns = 0 };
+	json_t *o;
+
+	if (known) {
+		d.generator = b->generator;
+		d.generator.cpu_user_ns -= a->generator.cpu_user_ns;
+		d.generator.cpu_system_ns -= a->generator.cpu_system_ns;
+		d.generator.switches_voluntary -= a->generator.switches_voluntary;
+		d.generator.switches_involuntary -= a->generator.switches_involuntary;
+	}
+	if (whole) {
+		d.work = (struct ep_work){
+			.requests = b->work.requests - a->work.requests, .doorbells = b->work.doorbells - a->work.doorbells,
+			.signalled = b->work.signalled - a->work.signalled, .polls = b->work.polls - a->work.polls,
+			.empty_polls = b->work.empty_polls - a->work.empty_polls,
+			.completions = b->work.completions - a->work.completions,
+		};
+		d.payload_bytes = b->payload_bytes - a->payload_bytes;
+		d.one_sided_bytes = b->one_sided_bytes - a->one_sided_bytes;
+	}
+	o = fields_json(step_moment_fields, &d);
+	json_object_set_new(o, "window_ns", json_integer(whole ? (json_int_t)(b->now_ns - a->now_ns) : 0));
+	json_object_set_new(o, "usage_known", json_boolean(known));
+	return o;
+}
+
+static json_t *network_json(const json_t *begin, const json_t *end, bool loopback)
+{
+	json_t *side = network_side_json(begin, end, loopback);
+
+	if (json_is_object(side))
+		json_object_del(side, "ports");
+	return side;
+}
+
+/* Leaves out the server's reports, which only the leader has. */
+static json_t *own_json(const struct step *s, const struct loadgen_config *cfg, struct worker *const *workers,
+			uint32_t n_workers)
+{
+	json_t *own = step_json(s, cfg, workers, n_workers);
+
+	if (own) {
+		json_object_del(own, "servers");
+		json_object_set_new(own, "server_before", json_null());
+		json_object_set_new(own, "server_after", json_null());
+		json_object_set_new(own, "server_stages_ns", json_null());
+	}
+	return own;
+}
+
+json_t *step_pack(const struct step *s, const struct loadgen_config *cfg, struct worker *const *workers, uint32_t n_workers)
+{
+	return json_pack("{s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "pack", 1,
+			 "bytes", (json_int_t)s->bytes, "repetition", (json_int_t)s->repetition,
+			 "figures", fields_json(step_fields, s), "moment", moment_json(s), "hists", hists_json(s),
+			 "failures", failures_json(&s->failures), "retried", failures_json(&s->retried),
+			 "fairness", fairness_json(&s->fairness), "streams", streams_json(s), "servers", servers_json(s),
+			 "steady", s->steady,
+			 "intervals", intervals_json(s), "network", network_json(s->begin.network, s->end.network, s->loopback),
+			 "connecting", network_json(s->network_marked, s->network_connected, s->loopback),
+			 "own", own_json(s, cfg, workers, n_workers));
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* run.json, which has everything a run measured (docs/results.md). Owning thread: main. */
+#ifndef RAMPART_LOADGEN_RUN_JSON_H
+#define RAMPART_LOADGEN_RUN_JSON_H
+
+#include <jansson.h>
+
+#include "loadgen/output/outcome.h"
+
+struct results;
+
+/* The whole of it. `argc` and `argv` are as main got them. NULL when out of memory. */
+json_t *run_json(const struct outcome *oc, const struct results *results, int argc, char **argv, int exit_status);
+
+#endif

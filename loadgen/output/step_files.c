@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See step_files.h. */
+#include "loadgen/output/step_files.h"
+
+#include <stdio.h>
+
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/hist/hist.h"
+#include "loadgen/output/results.h"
+#include "loadgen/measurement/step.h"
+#include "loadgen/traffic/trace.h"
+#include "loadgen/worker/worker.h"
+
+/* The span of wall time a histogram is of, since the run's start. */
+struct span {
+	double start_s, length_s;
+};
+
+/* step-CCCCC-R-connect, or with several sizes step-CCCCC-R-64B-connect, with several rates step-CCCCC-R-1000ps-connect.
+ * The name, or null. */
+static json_t *write_histogram(const struct step_files *f, const struct step *s, const char *what, const struct hist *h,
+			       struct span span)
+{
+	char name[96], size[32] = "", rate[32] = "";
+
+	if (f->cfg->sizes.n > 1)
+		snprintf(size, sizeof(size), "%lluB-", (unsigned long long)s->bytes);
+	if (loadgen_is_swept(f->cfg))
+		snprintf(rate, sizeof(rate), "%llups-", (unsigned long long)s->rate);
+	/* A host's shares of two steps may be the same. */
+	snprintf(name, sizeof(name), "step-%05u-%u-%s%s%s", s->of_all ? s->of_all : s->target, s->repetition, size, rate, what);
+	return results_histogram(f->results, name, h, span.start_s, span.length_s) ? json_null() : json_string(name);
+}
+
+json_t *step_files_histograms(const struct step_files *f, const struct step *s, uint64_t connect_start_ns)
+{
+	struct span connect = { (double)(connect_start_ns - f->run_start_ns) / 1e9, (double)s->connect_wall_ns / 1e9 };
+	struct span measured = { (double)(s->begin.now_ns - f->run_start_ns) / 1e9, s->measured_s };
+	bool open_loop = s->measured && loadgen_is_open_loop(f->cfg);
+
+	return json_pack("{s:o, s:o, s:o}", "connect", write_histogram(f, s, "connect", s->total, connect), "response",
+			 s->measured ? write_histogram(f, s, "response", s->response, measured) : json_null(), "service",
+			 open_loop ? write_histogram(f, s, "service", s->service, measured) : json_null());
+}
+
+/* What a step adds to the file of --trace. */
+struct traced {
+	const struct step_files *files;
+	const struct step *s;
+	struct worker *const *workers;
+	uint32_t n_workers;
+};
+
+static int write_trace(FILE *out, const void *traced)
+{
+	const struct traced *t = traced;
+	int ret = t->files->traced_steps == 0 ? trace_write_title(out) : 0;
+
+	for (uint32_t i = 0; i < t->n_workers && !ret; i++) {
+		struct trace_step at = { .clients = t->s->target, .repetition = t->s->repetition, .worker = i,
+					 .n_workers = t->n_workers, .bytes = t->s->bytes,
+					 .start_ns = t->files->run_start_ns };
+
+		ret = trace_write(worker_trace(t->workers[i]), &at, out);
+	}
+	return ret;
+}
+
+/* The first step makes the file, and the others add to it. */
+void step_files_trace(struct step_files *f, const struct step *s, struct worker *const *workers, uint32_t n_workers)
+{
+	struct traced traced = { .files = f, .s = s, .workers = workers, .n_workers = n_workers };
+	uint64_t lost = 0;
+	int ret;
+
+	if (!f->cfg->trace || !s->measured)
+		return;
+	ret = path_append(f->cfg->trace, f->traced_steps == 0, write_trace, &traced);
+	if (ret)
+		results_lost(f->results, f->cfg->trace, ret);
+	else
+		f->traced_steps++;
+	for (uint32_t i = 0; i < n_workers; i++)
+		lost += trace_lost(worker_trace(workers[i]));
+	if (lost)
+		log_warn("--trace: %llu operations of %u clients are not in the file; raise --trace-max",
+			 (unsigned long long)lost, s->target);
+}

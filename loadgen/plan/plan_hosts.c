@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Both hosts before a run. See plan_hosts.h. */
+#include "loadgen/plan/plan_hosts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include <ev.h>
+
+#include "client/client.h"
+#include "common/base/json_at.h"
+#include "common/host/res.h"
+#include "common/host/sample.h"
+#include "common/port/port.h"
+#include "common/rdma/dev.h"
+#include "loadgen/ramp/crew.h"
+#include "loadgen/server_under_test/needs.h"
+#include "loadgen/server_under_test/sut.h"
+#include "loadgen/traffic/payload.h"
+#include "loadgen/traffic/workload.h"
+
+#define SETTING_MAX 4294967295.	/* no setting of a server is larger */
+#define THREADS_MAX 256		/* --threads of rdma_server */
+#define CREDITS_MAX 128		/* --credits */
+
+/* --- a host as JSON --- */
+
+/* null is no limit; what is not there is not known. */
+static double limit_at(const json_t *o, const char *path)
+{
+	const json_t *v = json_at(o, path);
+
+	return json_is_null(v) ? INFINITY : json_number_at(o, path);
+}
+
+void hosts_read(const json_t *environment, struct estimate_host *out)
+{
+	const json_t *limits = json_at(environment, "rdma_device.limits");
+
+	*out = (struct estimate_host){
+		.driver = memory_driver_of(json_text_at(environment, "rdma_device.driver")),
+		.max_qp = json_number_at(limits, "max_qp"),
+		.max_qp_wr = json_number_at(limits, "max_qp_wr"),
+		.max_cq = json_number_at(limits, "max_cq"),
+		.max_cqe = json_number_at(limits, "max_cqe"),
+		.max_mr = json_number_at(limits, "max_mr"),
+		.max_mw = json_number_at(limits, "max_mw"),
+		.max_srq_wr = json_number_at(limits, "max_srq_wr"),
+		.nofile = limit_at(environment, "rlimits.nofile.soft"),
+		.memlock = limit_at(environment, "rlimits.memlock.soft"),
+		.memory_bytes = json_number_at(environment, "memory_bytes"),
+		.available_bytes = NAN,
+		.kernel_bytes = NAN,
+		.ports = res_port_range(environment),
+		.ports_resting = 0,
+	};
+}
+
+/* --- this machine --- */
+
+/* How many files a process opens to watch the port: as both programs do. */
+static double files_of_port(const struct dev *d)
+{
+	const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
+				    .software = dev_is_software(d) };
+	struct port *port;
+	double files;
+
+	if (port_open("/sys", &id, &port))
+		return NAN;
+	files = port_files(port);
+	port_close(port);
+	return files;
+}
+
+static int describe_device(const struct addr *local, const char *name, json_t **out, double *files, char *err,
+			   size_t err_size)
+{
+	struct dev dev;
+	int ret = dev_open(local, name, &dev, err, err_size);
+
+	if (ret)
+		return ret;
+	*out = dev_json(&dev);
+	*files = files_of_port(&dev);
+	dev_close(&dev);
+	return 0;
+}
+
+/* The address that clients connect from: of the device, or on the way to the server. */
+static int local_address(const struct loadgen_config *cfg, const struct addr *server, struct addr *out, char *err,
+			 size_t err_size)
+{
+	const char *device = cfg->devices.n ? cfg->devices.name[0] : NULL;
+	int ret;
+
+	if (!cfg->server)
+		return dev_local_addr(device, out, err, err_size);
+	ret = dev_source_addr(server, out);
+	if (ret)
+		snprintf(err, err_size, "no route to --server %s: %s", cfg->servers.name[0], strerror(-ret));
+	return ret;
+}
+
+/* Reads the figures that change from moment to moment. */
+static void measure_own(struct estimate_host *h)
+{
+	uint64_t available, kernel, sockets;
+
+	h->available_bytes = res_machine_available_bytes(&available) ? NAN : (double)available;
+	h->kernel_bytes = res_machine_kernel_bytes(&kernel) ? NAN : (double)kernel;
+	h->ports_resting = res_tcp_sockets(&sockets) ? 0 : (double)sockets;
+}
+
+static int look_here(struct hosts *h, const struct addr *server, char *err, size_t err_size)
+{
+	const struct loadgen_config *cfg = h->cfg;
+	bool rdma = cfg->transport == TRANSPORT_RDMA;
+	json_t *device = rdma ? NULL : json_null(), *environment;
+	struct addr local = { 0 };
+	double files = 0;
+	int ret = rdma || cfg->server ? local_address(cfg, server, &local, err, err_size) : 0;
+
+	if (!ret && rdma)
+		ret = describe_device(&local, cfg->devices.n ? cfg->devices.name[0] : NULL, &device, &files, err,
+				      err_size);
+	if (ret)
+		return ret;
+	h->same_machine = !cfg->server || addr_same_host(&local, server);
+	/* After the limits are raised, as the programs raise them. */
+	res_raise_nofile();
+	res_raise_memlock();
+	environment = res_environment_json();
+	if (json_object_set_new(environment, "rdma_device", device)) {
+		snprintf(err, err_size, "this machine is out of memory");
+		json_decref(environment);
+		return -ENOMEM;
+	}
+	hosts_read(environment, &h->generator_host);
+	json_decref(environment);
+	measure_own(&h->generator_host);
+	h->generator_host.port_fds = files;
+	h->generator_host.sampler_fds = cfg->sample_interval_ns ? SAMPLE_FILES : 0;
+	return 0;
+}
+
+/* --- the server --- */
+
+struct question {
+	struct hosts *hosts;
+	struct sut sut;
+	char *err;
+	size_t err_size;
+};
+
+static void on_report(void *arg, enum control_what what, uint32_t number, json_t *report)
+{
+	struct question *q = arg;
+
+	(void)number;
+	if (what == CONTROL_INFO) {
+		q->hosts->info = json_incref(report);
+		sut_ask(&q->sut, CONTROL_STATS, 0);
+	} else {
+		q->hosts->stats = json_incref(report);
+		ev_break(q->sut.loop, EVBREAK_ALL);
+	}
+}
+
+static void on_lost(void *arg, const char *why)
+{
+	struct question *q = arg;
+
+	snprintf(q->err, q->err_size, "the server could not be asked: %s", why);
+	ev_break(q->sut.loop, EVBREAK_ALL);
+}
+
+static const struct sut_events sut_events = { .on_report = on_report, .on_lost = on_lost };
+
+static int ask(struct question *q)
+{
+	int ret = sut_connect(&q->sut, q->err, q->err_size);
+
+	if (ret)
+		return ret;
+	sut_ask(&q->sut, CONTROL_INFO, 0);
+	ev_run(q->sut.loop, 0);
+	return q->hosts->stats ? 0 : -ENOTCONN;
+}
+
+static void read_server(struct hosts *h)
+{
+	hosts_read(json_at(h->info, "environment"), &h->server_host);
+	/* It has checked and pinned what it was started for; what clients add is in its settings. */
+	h->server_host.memlock = INFINITY;
+	h->server_host.kernel_bytes = json_number_at(h->stats, "resources.machine_kernel_bytes");
+	h->server_host.available_bytes = h->same_machine ? h->generator_host.available_bytes :
+					 json_number_at(h->stats, "resources.machine_available_bytes");
+}
+
+int hosts_look(const struct loadgen_config *cfg, struct hosts *out, char *err, size_t err_size)
+{
+	struct question q = { .hosts = out, .err = err, .err_size = err_size };
+	int ret;
+
+	*out = (struct hosts){ .cfg = cfg };
+	snprintf(err, err_size, "this machine is out of memory");
+	sut_init(&q.sut, cfg, NULL, "", ev_default_loop(EVFLAG_AUTO), &sut_events, &q);
+	ret = q.sut.loop ? sut_find(&q.sut, err, err_size) : -ENOMEM;
+	if (!ret)
+		ret = look_here(out, &q.sut.addrs[0], err, err_size);
+	if (!ret && cfg->server) {
+		ret = ask(&q);
+		if (!ret)
+			read_server(out);
+	} else if (!ret) {
+		out->server_host = out->generator_host;
+	}
+	if (q.sut.loop)
+		sut_clear(&q.sut);
+	if (ret)
+		hosts_free(out);
+	return ret;
+}
+
+void hosts_free(struct hosts *h)
+{
+	json_decref(h->info);
+	json_decref(h->stats);
+}
+
+/* --- what would be run --- */
+
+/* A setting that a server told: it is no larger than SETTING_MAX, whatever it says. */
+static uint64_t whole(const json_t *o, const char *path, uint64_t otherwise)
+{
+	double v = json_number_at(o, path);
+
+	return v >= 0 ? (uint64_t)fmin(v, SETTING_MAX) : otherwise;
+}
+
+/* A bit for each transport that the server serves; all, if it does not say. */
+static unsigned transports_of(const json_t *config)
+{
+	const json_t *names = json_at(config, "transports"), *name;
+	unsigned mask = 0;
+	size_t i;
+
+	json_array_foreach(names, i, name)
+		for (unsigned t = 0; t < TRANSPORT_N; t++)
+			if (json_is_string(name) && strcmp(json_string_value(name), transport_names[t]) == 0)
+				mask |= 1u << t;
+	return names ? mask : TRANSPORTS_ALL;
+}
+
+static void server_that_runs(const struct hosts *h, struct estimate_server *s)
+{
+	const json_t *config = json_at(h->info, "config"), *now = json_at(h->stats, "resources");
+	uint64_t rails = MAX(json_array_size(json_at(h->info, "rails")), 1), threads = MIN(MAX(whole(config, "threads", 1), 1), THREADS_MAX);
+
+	*s = (struct estimate_server){
+		.size = {
+			.rails = MIN(rails, h->cfg->n_rails), .threads = threads,
+			.max_clients = whole(config, "max_clients", 0),
+			.credits = MIN(MAX(whole(config, "credits", 1), 1), CREDITS_MAX),
+			.message_bytes = whole(config, "message_bytes", 0),
+			.region_bytes = whole(config, "region_bytes", 0),
+			/* INFO has the sums over all shards. */
+			.max_handshakes = whole(config, "max_handshakes", 0) / (rails * threads),
+			.srq_depth = whole(config, "receive_buffers", 0) / (rails * threads),
+			.cq_depth = whole(config, "tuning.cq_depth", 0),
+			.transport_mask = transports_of(config),
+			.windows = json_is_true(json_at(config, "windows")),
+			.zerocopy = json_number_at(config, "tcp.zerocopy_bytes") > 0,
+		},
+		.inline_bytes = MIN(whole(config, "message_bytes", 0), whole(config, "tuning.inline_bytes", TUNING_INLINE_AUTO)),
+		.max_per_address = whole(config, "max_per_address", 0),
+		.clients = json_number_at(h->stats, "pools.admitted"),
+		.fds = json_number_at(now, "fds"),
+		.process_threads = json_number_at(now, "threads"),
+		.rss_bytes = json_number_at(now, "rss_bytes"),
+		.pinned_bytes = json_number_at(now, "pinned_bytes"),
+		.qps = json_number_at(now, "qps"), .cqs = json_number_at(now, "cqs"), .mrs = json_number_at(now, "mrs"),
+	};
+}
+
+static void server_of_our_own(const struct loadgen_config *c, struct estimate_server *s)
+{
+	*s = (struct estimate_server){
+		.own = true, .fds = NAN, .process_threads = NAN, .rss_bytes = NAN, .pinned_bytes = NAN, .qps = NAN, .cqs = NAN,
+		.mrs = NAN,
+	};
+	needs_of_server(c, &s->size);
+	s->inline_bytes = MIN(s->size.message_bytes, c->tuning.inline_bytes);
+}
+
+static void generator_of(const struct loadgen_config *c, struct estimate_generator *g)
+{
+	struct workload_needs needs = { 0 };
+	struct client_config client;
+
+	c->wl->needs(c, &needs);
+	crew_client_config(c, &client);
+	*g = (struct estimate_generator){
+		.rails = c->n_rails, .workers = c->threads, .client = client_sizes_wanted(&client),
+		.inline_bytes = MIN(client.region ? MAX(client.message_bytes, client.buffer_bytes) : client.message_bytes,
+				    client.inline_bytes),
+		.region_bytes = (double)needs.region_bytes, .landing_bytes = (double)needs.landing_bytes,
+		.landing_shared = needs.landing_shared,
+		.text_bytes = needs.region_bytes ? (double)payload_bytes(c->message_bytes) : 0,
+		.connecting = c->connect_concurrency, .phased = c->phased, .resting_per_s = (double)c->churn_per_s, .alone = loadgen_is_search(c) ? 0 : c->floor,
+	};
+}
+
+void hosts_fill(void *arg, uint64_t clients, struct estimate_in *out)
+{
+	const struct hosts *h = arg;
+	struct loadgen_config c = *h->cfg;
+
+	c.clients = clients;
+	c.threads = MIN(c.threads, clients);
+	*out = (struct estimate_in){ .clients = clients, .same_machine = h->same_machine,
+				     .over_sockets = c.transport != TRANSPORT_RDMA,
+				     .server_host = h->server_host, .generator_host = h->generator_host };
+	generator_of(&c, &out->generator);
+	out->generator.memory_floor_ratio = (double)c.memory_floor_percent / 100;
+	if (h->info)
+		server_that_runs(h, &out->server);
+	else
+		server_of_our_own(&c, &out->server);
+}

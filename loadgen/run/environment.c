@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the test runs. See environment.h. */
+#include "loadgen/run/environment.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "common/base/paths.h"
+#include "common/rdma/dev.h"
+
+#define ARGS_MAX 256
+#define SHARES_MAX 6
+
+struct vm_args {
+	char *v[ARGS_MAX];
+	int n;
+	char shares[SHARES_MAX][PATH_MAX];
+	int n_shares;
+	char rails[16];
+};
+
+/* NULL: the script's default, which depends on the machine. */
+static const char *memory_for(uint64_t clients)
+{
+	return clients <= 2000 ? NULL : clients <= 12000 ? "8G" : "16G";
+}
+
+/* Our own arguments without --environment, which is ours to set. */
+static int copy_args(int argc, char **argv, char **out, int n)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--environment") == 0) {
+			i++;
+			continue;
+		}
+		if (strncmp(argv[i], "--environment=", 14) == 0)
+			continue;
+		out[n++] = argv[i];
+	}
+	return n;
+}
+
+static void add_vm_arg(struct vm_args *a, const char *arg)
+{
+	a->v[a->n++] = (char *)arg;
+}
+
+/* The folder has the same path in the micro-VM, so that results land where they would without it. */
+static void add_share(struct vm_args *a, const char *dir)
+{
+	if (!realpath(dir, a->shares[a->n_shares]))
+		return; /* the run in the micro-VM names the folder that is missing */
+	add_vm_arg(a, "--share");
+	add_vm_arg(a, a->shares[a->n_shares++]);
+}
+
+static void add_share_of_file(struct vm_args *a, const char *file)
+{
+	char dir[PATH_MAX];
+	char *slash;
+
+	if (!file || strcmp(file, "-") == 0 || snprintf(dir, sizeof(dir), "%s", file) >= (int)sizeof(dir))
+		return;
+	slash = strrchr(dir, '/');
+	if (!slash)
+		return; /* in the working directory */
+	slash[slash == dir] = '\0';
+	add_share(a, dir);
+}
+
+static void add_shares(struct vm_args *a, const struct loadgen_config *c)
+{
+	if (path_make_dirs(c->output) == 0)
+		add_share(a, c->output);
+	add_share_of_file(a, c->json);
+	add_share_of_file(a, c->trace);
+	add_share_of_file(a, c->ca);
+	add_share_of_file(a, c->crl);
+	add_share_of_file(a, c->suite);
+}
+
+static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
+{
+	char script[PATH_MAX], self[PATH_MAX];
+	struct vm_args a = { .n = 0 };
+
+	if (argc > ARGS_MAX - 24 || path_beside_program("scripts/softroce", script, sizeof(script)) ||
+	    path_beside_program("performance_test", self, sizeof(self))) {
+		snprintf(err, err_size, "too many arguments or a path too long for the micro-VM");
+		return -E2BIG;
+	}
+	if (access(script, X_OK)) {
+		snprintf(err, err_size, "no RDMA device here, and %s, which makes a micro-VM with one, is not "
+			 "there; run from the source tree or make a device with `scripts/softroce up`", script);
+		return -ENODEV;
+	}
+	add_vm_arg(&a, script);
+	add_vm_arg(&a, "vm");
+	if (memory_for(c->clients)) {
+		add_vm_arg(&a, "--memory");
+		add_vm_arg(&a, memory_for(c->clients));
+	}
+	if (c->vm_rails > 1) {
+		snprintf(a.rails, sizeof(a.rails), "%u", c->vm_rails);
+		add_vm_arg(&a, "--rails");
+		add_vm_arg(&a, a.rails);
+	}
+	add_shares(&a, c);
+	add_vm_arg(&a, "--");
+	add_vm_arg(&a, self);
+	if (c->plan)
+		add_vm_arg(&a, "plan");
+	add_vm_arg(&a, "--environment");
+	add_vm_arg(&a, "native");
+	a.n = copy_args(argc, argv, a.v, a.n);
+	a.v[a.n] = NULL;
+	execv(script, a.v);
+	snprintf(err, err_size, "cannot run %s: %s", script, strerror(errno));
+	return -errno;
+}
+
+int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
+{
+	if (c->fell_back)
+		fprintf(stderr, "performance_test: NO RDMA DEVICE on this machine: messages go over TCP (--transport auto)\n");
+	/* Sockets are everywhere. */
+	if (c->transport != TRANSPORT_RDMA || c->environment == ENVIRONMENT_NATIVE || c->server || c->device || loadgen_has_hosts(c))
+		return 0;
+	if (c->environment == ENVIRONMENT_AUTO) {
+		/* A micro-VM in the micro-VM would not find a device either. */
+		if (getenv("RAMPART_VM") || dev_count() > 0)
+			return 0;
+		fprintf(stderr, "performance_test: no RDMA device on this machine: running over Soft-RoCE in a "
+			"micro-VM (--environment vm)\n");
+	}
+	return enter_vm(c, argc, argv, err, err_size);
+}
+
+const char *environment_describe(const json_t *environment, char *text, size_t size)
+{
+	const json_t *dev = json_object_get(environment, "rdma_device");
+	const char *accel = json_string_value(json_object_get(environment, "accelerator"));
+	const char *name = json_string_value(json_object_get(dev, "name"));
+	bool software = json_is_true(json_object_get(dev, "is_software"));
+	size_t used;
+	bool vm = json_is_true(json_object_get(environment, "is_virtual_machine"));
+	bool emulated = json_is_true(json_object_get(environment, "is_emulated_cpu"));
+
+	if (json_is_null(dev))
+		snprintf(text, size, "no RDMA device in use");
+	else
+		snprintf(text, size, "%s device %s", software ? "software RDMA" : "RDMA", name ? name : "?");
+	used = strlen(text);
+	snprintf(text + used, size - used, "%s%s%s", vm ? ", in a virtual machine" : "",
+		 emulated ? ", CPU emulated in software (" : "",
+		 emulated ? (accel ? accel : "tcg") : "");
+	if (emulated)
+		strncat(text, "): not hardware figures", size - strlen(text) - 1);
+	else if (software)
+		strncat(text, ": not hardware figures", size - strlen(text) - 1);
+	return text;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Before anything is started. See preflight.h. */
+#include "loadgen/run/preflight.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/host/res.h"
+#include "common/rdma/dev.h"
+#include "common/sizing/sizes.h"
+
+/* The folder, since the file itself is made under another name and renamed. */
+static bool can_write(const char *file)
+{
+	char dir[PATH_MAX];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", file);
+	slash = strrchr(dir, '/');
+	if (!slash)
+		return access(".", W_OK) == 0;
+	slash[slash == dir] = '\0';
+	return access(dir, W_OK) == 0;
+}
+
+int preflight_check(const struct loadgen_config *cfg)
+{
+	/* With --phased every client of a step has its TLS connection open at once. */
+	uint64_t open = cfg->phased ? cfg->clients : cfg->connect_concurrency, have = res_raise_nofile();
+	uint64_t fds = sizes_generator_fds(cfg->clients, open, cfg->transport != TRANSPORT_RDMA);
+	struct addr any;
+	char err[512];
+
+	res_raise_memlock();
+	if (cfg->json && strcmp(cfg->json, "-") != 0 && !can_write(cfg->json)) {
+		log_error("--json %s: %s; name a file in a folder that exists and may be written", cfg->json,
+			  strerror(errno));
+		return -ENOENT;
+	}
+	if (cfg->trace && !can_write(cfg->trace)) {
+		log_error("--trace %s: %s; name a file in a folder that exists and may be written", cfg->trace,
+			  strerror(errno));
+		return -ENOENT;
+	}
+	if (have < fds) {
+		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it",
+			  (unsigned long long)have, cfg->transport != TRANSPORT_RDMA ? "--clients" :
+			  cfg->phased ? "--phased" : "--connect-concurrency",
+			  (unsigned long long)fds);
+		return -ENOENT;
+	}
+	for (uint32_t i = 0; i < cfg->n_rails && cfg->transport == TRANSPORT_RDMA; i++)
+		if (dev_local_addr(cfg->devices.n ? cfg->devices.name[i] : NULL, &any, err, sizeof(err))) {
+			log_error("%s", err);
+			return -ENOENT;
+		}
+	return 0;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Comparing settings. See compare.h and docs/results.md, "Comparisons". */
+#include "loadgen/suites/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include <jansson.h>
+
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/utf8.h"
+#include "loadgen/analysis/baseline.h"
+#include "loadgen/analysis/offered.h"
+#include "loadgen/report/suite_report.h"
+#include "loadgen/ramp/team.h"
+#include "loadgen/output/results.h"
+#include "loadgen/output/space.h"
+#include "loadgen/run/run.h"
+#include "loadgen/suites/side_by_side.h"
+
+/* --- running --- */
+
+/* A number of clients and a size: for each alternative a run whose steps are its rounds. */
+struct compared {
+	json_int_t clients, bytes;
+	double rate;			/* of a sweep; else 0 */
+	json_t *runs[COMPARE_ALTERNATIVES_MAX];
+};
+
+struct comparison {
+	struct alternatives *a;
+	unsigned rounds;		/* complete ones */
+	json_t *environment;		/* of the load generator, in the first run that knew an RDMA device; else the first */
+	json_t *not_taken[COMPARE_ALTERNATIVES_MAX];	/* settings that did not take effect in an alternative; NULL: none ran yet */
+	struct compared *points;
+	size_t n_points, max_points;
+};
+
+static struct compared *point_of(struct comparison *k, const json_t *step, bool swept)
+{
+	double rate = swept ? json_number_at(step, "offered_per_s") : 0;
+	json_int_t clients = json_integer_value(json_object_get(step, "target_clients"));
+	json_int_t bytes = json_integer_value(json_object_get(step, "message_bytes"));
+	struct compared *p;
+
+	for (size_t i = 0; i < k->n_points; i++)
+		if (k->points[i].clients == clients && k->points[i].bytes == bytes && k->points[i].rate == rate)
+			return &k->points[i];
+	if (k->n_points == k->max_points)
+		return NULL;
+	p = &k->points[k->n_points++];
+	*p = (struct compared){ .clients = clients, .bytes = bytes, .rate = rate };
+	for (unsigned i = 0; i < k->a->n; i++)
+		p->runs[i] = json_pack("{s:[]}", "steps");
+	return p;
+}
+
+/* The part of a step that baseline_compare and side_by_side_figures read. All rounds are kept until the end, and a whole step is large. */
+static json_t *figures_of(const json_t *step, unsigned round)
+{
+	static const char *const names[] = { "target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s",
+					     "throughput_bytes_per_s", "response_ns", "connect_ns", "resources",
+					     "memory" };
+	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (json_object_get(step, names[i]))
+			json_object_set(o, names[i], json_object_get(step, names[i]));
+	return o;
+}
+
+static bool names_device(const json_t *environment)
+{
+	return json_is_object(json_at(environment, "rdma_device"));
+}
+
+static void keep_run(struct comparison *k, unsigned alternative, const json_t *run)
+{
+	bool swept = json_array_size(json_at(run, "config.rates_per_s")) > 1;
+	json_t *environment = json_at(run, "environment.clients");
+	json_t *step;
+	size_t i;
+
+	/* Those of the first round: the next ones are the same, or the machine changed. */
+	if (!k->not_taken[alternative])
+		k->not_taken[alternative] = json_incref(json_at(run, "analysis.not_taken"));
+
+	if (!k->environment || (names_device(environment) && !names_device(k->environment))) {
+		json_decref(k->environment);
+		k->environment = json_incref(environment);
+	}
+	json_array_foreach(json_object_get(run, "steps"), i, step) {
+		struct compared *p = point_of(k, step, swept);
+
+		if (p)
+			json_array_append_new(json_object_get(p->runs[alternative], "steps"),
+					      figures_of(step, k->rounds));
+	}
+}
+
+/* A run without one of its load hosts is none to compare. */
+static bool is_result(const struct comparison *k, enum run_exit status)
+{
+	return (status == EXIT_OK || status == EXIT_CRITERION || status == EXIT_INCONCLUSIVE) && !team_is_over(k->a->v[0].cfg.team);
+}
+
+/* Runs each alternative once. False, with a status, if one of them could not run: then the round does not count. */
+static bool run_round(struct comparison *k, int argc, char **argv, enum run_exit *status)
+{
+	json_t *runs[COMPARE_ALTERNATIVES_MAX] = { NULL };
+	unsigned done = 0, n = k->a->n;
+
+	for (; done < n && (done == 0 || is_result(k, *status)); done++) {
+		unsigned which = k->rounds % 2 ? n - 1 - done : done;
+		struct loadgen_config *cfg = &k->a->v[which].cfg;
+
+		snprintf(cfg->name_text, sizeof(cfg->name_text), "%u-%u", k->rounds + 1, which + 1);
+		if (!cfg->quiet)
+			utf8_print_line(stderr, "round %u of %llu: %s", k->rounds + 1, (unsigned long long)k->a->rounds,
+				k->a->v[which].name);
+		*status = run_once(cfg, argc, argv, false, &runs[which]);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (done == n && is_result(k, *status))
+			keep_run(k, i, runs[i]);
+		json_decref(runs[i]);
+	}
+	return done == n && is_result(k, *status);
+}
+
+/* --- what came of it --- */
+
+static json_t *rows_of(const struct compared *p, unsigned alternative)
+{
+	const struct baseline_options options = { .min_effect = BASELINE_MIN_EFFECT, .rounds = true };
+	struct baseline_side base = { .run = p->runs[0] }, run = { .run = p->runs[alternative] };
+	json_t *comparison = baseline_compare(&base, &run, &options);
+	json_t *rows = json_incref(json_object_get(comparison, "rows"));
+
+	json_decref(comparison);
+	return rows;
+}
+
+static json_t *alternatives_json(const struct comparison *k)
+{
+	const struct alternatives *a = k->a;
+	json_t *all = json_array();
+
+	for (unsigned i = 0; i < a->n; i++)
+		json_array_append_new(all, json_pack("{s:s, s:O, s:O?}", "name", a->v[i].name, "options", a->v[i].options,
+						     "not_taken", k->not_taken[i]));
+	return all;
+}
+
+/* The p99 of one of the sides ("base", "run") in a point's rows of a candidate. */
+static double p99_of(const json_t *point, unsigned candidate, const char *side)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_array_get(json_object_get(point, "candidates"), candidate), "rows"), i, row) {
+		if (strcmp(json_text_at(row, "metric"), "response_p99_ns") == 0)
+			return json_number_at(json_object_get(row, side), "value");
+	}
+	return NAN;
+}
+
+/* The curves of a candidate and of the baseline over the rates of a sweep, at the clients and size of `first`. */
+static size_t curves_of(const json_t *points, const json_t *first, unsigned candidate, struct offered_point base[OFFERED_MAX],
+			struct offered_point run[OFFERED_MAX])
+{
+	json_t *point;
+	size_t i, n = 0;
+
+	json_array_foreach((json_t *)points, i, point) {
+		double rate = json_number_at(point, "offered_per_s");
+
+		if (n == OFFERED_MAX || !isfinite(rate) || json_number_at(point, "clients") != json_number_at(first, "clients") ||
+		    json_number_at(point, "message_bytes") != json_number_at(first, "message_bytes"))
+			continue;
+		base[n] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, candidate, "base") };
+		run[n++] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, candidate, "run") };
+	}
+	return n;
+}
+
+static bool is_first_of_curve(const json_t *points, size_t at)
+{
+	const json_t *point = json_array_get(points, at);
+
+	for (size_t i = 0; i < at; i++)
+		if (json_number_at(json_array_get(points, i), "clients") == json_number_at(point, "clients") &&
+		    json_number_at(json_array_get(points, i), "message_bytes") == json_number_at(point, "message_bytes"))
+			return false;
+	return isfinite(json_number_at(point, "offered_per_s"));
+}
+
+static void add_crossovers(json_t *to, const json_t *points, const json_t *first, const char *name, unsigned candidate)
+{
+	struct offered_point base[OFFERED_MAX], run[OFFERED_MAX];
+	struct offered_crossing at[OFFERED_CROSSINGS_MAX];
+	size_t n = curves_of(points, first, candidate, base, run), crossings = offered_crossings(base, n, run, n, at);
+
+	for (size_t i = 0; i < crossings; i++)
+		json_array_append_new(to, json_pack("{s:O, s:O, s:s, s:f, s:b}", "clients", json_object_get(first, "clients"),
+			"message_bytes", json_object_get(first, "message_bytes"), "name", name, "offered_per_s", at[i].per_s,
+			"faster_beyond", at[i].faster_beyond));
+}
+
+/* Where the p99 curves of candidates cross the baseline's, in a sweep of rates. */
+static json_t *crossovers_json(const struct comparison *k, const json_t *points)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < json_array_size(points); i++)
+		for (unsigned c = 1; c < k->a->n && is_first_of_curve(points, i); c++)
+			add_crossovers(all, points, json_array_get(points, i), k->a->v[c].name, c - 1);
+	return all;
+}
+
+static json_t *comparison_json(const struct comparison *k, const char *id)
+{
+	json_t *points = json_array(), *crossovers;
+
+	for (size_t n = 0; n < k->n_points; n++) {
+		json_t *candidates = json_array(), *figures = json_array();
+
+		for (unsigned i = 0; i < k->a->n; i++)
+			json_array_append_new(figures, side_by_side_figures(k->a->v[i].name, k->points[n].runs[i]));
+		for (unsigned i = 1; i < k->a->n; i++)
+			json_array_append_new(candidates, json_pack("{s:s, s:o}", "name", k->a->v[i].name, "rows",
+								    rows_of(&k->points[n], i)));
+		json_array_append_new(points, json_pack("{s:I, s:I, s:o, s:o, s:o}", "clients", k->points[n].clients,
+			"message_bytes", k->points[n].bytes, "offered_per_s",
+			json_number(k->points[n].rate > 0 ? k->points[n].rate : NAN), "candidates", candidates, "figures",
+			figures));
+	}
+	crossovers = crossovers_json(k, points);
+	return json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:O?}", "schema_version", 3, "id", id, "compared", k->a->title,
+			 "alternatives", alternatives_json(k), "baseline", k->a->v[0].name, "rounds", (int)k->rounds,
+			 "min_effect", BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
+			 side_by_side_sizes(points), "environment", k->environment);
+}
+
+/* Leaves compare.json, in `out` or shown: of several hosts by the leader. */
+static enum run_exit finish(const struct comparison *k, struct results *results, enum run_exit status,
+			    const struct loadgen_config *base, json_t **out)
+{
+	json_t *o = comparison_json(k, results_id(results));
+	int ret = o ? results_json(results, "compare.json", o) : -ENOMEM;
+
+	if (ret)
+		log_error("no compare.json: %s", path_error(ret));
+	else if (!out && base->rank == 0 && suite_report_end(o, results_dir(results), true, base->details, base->report))
+		status = EXIT_ENVIRONMENT;
+	if (out)
+		*out = json_incref(o);
+	json_decref(o);
+	return ret ? EXIT_ENVIRONMENT : status;
+}
+
+/* What the runs need, together. */
+static uint64_t bytes_needed(const struct alternatives *a)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < a->n; i++)
+		bytes += a->rounds * space_needed(&a->v[i].cfg);
+	return bytes;
+}
+
+static void free_points(struct comparison *k)
+{
+	for (size_t n = 0; n < k->n_points; n++)
+		for (unsigned i = 0; i < k->a->n; i++)
+			json_decref(k->points[n].runs[i]);
+	for (unsigned i = 0; i < k->a->n; i++)
+		json_decref(k->not_taken[i]);
+	json_decref(k->environment);
+	free(k->points);
+}
+
+enum run_exit compare_run(struct alternatives *a, const struct loadgen_config *base, int argc, char **argv, json_t **out)
+{
+	struct comparison k = { .a = a, .max_points = base->steps.n * base->sizes.n * MAX(base->rates.n, 1) };
+	enum run_exit status = EXIT_ENVIRONMENT;
+	struct results *results;
+	char name[16 + sizeof(a->title)], err[512];
+
+	if (out)
+		*out = NULL;
+	snprintf(name, sizeof(name), "compare-%s", a->title);
+	if (results_new(base->output, base->name ? base->name : name, bytes_needed(a), &results, err, sizeof(err))) {
+		log_error("%s", err);
+		return status;
+	}
+	k.points = calloc(k.max_points, sizeof(*k.points));
+	for (unsigned i = 0; i < a->n; i++)
+		a->v[i].cfg.output = results_dir(results);
+	while (k.points && k.rounds < a->rounds && run_round(&k, argc, argv, &status))
+		k.rounds++;
+	if (k.rounds)
+		status = finish(&k, results, status, base, out);
+	free_points(&k);
+	(void)results_tidy(results); /* a comparison has no events of its own */
+	results_free(results);
+	return status;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Runs a suite. See suite.h. */
+#include "loadgen/suites/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/utf8.h"
+#include "common/host/res.h"
+#include "common/rdma/dev.h"
+#include "loadgen/suites/compare.h"
+#include "loadgen/run/preflight.h"
+#include "loadgen/server_under_test/sut.h"
+#include "loadgen/report/suite_report.h"
+#include "loadgen/ramp/team.h"
+#include "loadgen/output/results.h"
+#include "loadgen/output/space.h"
+#include "loadgen/suites/suite_results.h"
+#include "loadgen/traffic/workload.h"
+
+/* Share of this machine's memory that one step may take. */
+#define MEMORY_SHARE 0.85
+
+struct runner {
+	struct suite *suite;
+	const struct loadgen_config *base;
+	int argc;
+	char **argv;
+	struct results *results;
+	json_t *out;			/* suite.json */
+	struct sut_keep keep;		/* the server that entries share */
+	unsigned keep_until;		/* the first entry that it does not serve; 0: none is kept */
+	int servers;			/* kept so far */
+	enum run_exit worst;
+};
+
+static enum run_exit worse(enum run_exit a, enum run_exit b)
+{
+	static const enum run_exit order[] = { EXIT_OK, EXIT_INCONCLUSIVE, EXIT_CRITERION, EXIT_ENVIRONMENT, EXIT_INTERRUPTED };
+	size_t of_a = 0, of_b = 0;
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		of_a = order[i] == a ? i : of_a;
+		of_b = order[i] == b ? i : of_b;
+	}
+	return of_a > of_b ? a : b;
+}
+
+/* --- sizes that fit --- */
+
+/* Memory of this machine that a step with operations of `bytes` takes, about: regions of a server of our own, what clients
+ * write from and what they read into. */
+static double memory_of(const struct loadgen_config *c, uint64_t bytes)
+{
+	struct loadgen_config one = *c;
+	struct workload_needs needs = { 0 };
+	double regions, landings;
+
+	one.sizes = (struct opt_list){ .v = { bytes }, .n = 1 };
+	one.message_bytes = bytes;
+	c->wl->needs(&one, &needs);
+	/* Regions are registered when clients ask for them. */
+	regions = c->server ? 0 : (double)needs.region_bytes * (double)c->clients * c->n_rails;
+	landings = (double)needs.landing_bytes * (double)(needs.landing_shared ? c->threads : c->clients) * c->n_rails;
+	return regions + landings + (double)bytes * (double)c->threads * c->n_rails;
+}
+
+/* The entry's sizes, each halved until it fits, as --message-size takes them; NULL if all fit. */
+static char *sizes_that_fit(const struct loadgen_config *c, double room)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+	bool changed = false;
+	uint64_t last = 0;
+
+	for (size_t i = 0; f && i < c->sizes.n; i++) {
+		uint64_t v = c->sizes.v[i];
+
+		while (v / 2 >= c->wl->bytes_min && memory_of(c, v) > room)
+			v /= 2;
+		changed |= v != c->sizes.v[i];
+		if (v != last)
+			fprintf(f, "%s%llu", last ? "," : "", (unsigned long long)v);
+		last = v;
+	}
+	if (f)
+		fclose(f);
+	if (!changed) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+/* Makes the sizes of an entry fit this machine's memory, and says so in `note`; those of the command line stay as they are.
+ * 0 or -errno with a line in `err`. */
+static int fit_entry(struct runner *r, struct suite_entry *e, char *note, size_t note_size, char *err, size_t err_size)
+{
+	double room = MEMORY_SHARE * (double)res_machine_memory_bytes();
+	bool given = opts_given(&loadgen_options, r->argc, r->argv, "message-size");
+	/* Several hosts measure the same sizes, whatever memory each has. */
+	char *text = given || e->cfg.team ? NULL : sizes_that_fit(&e->cfg, room);
+	uint64_t largest = e->cfg.message_bytes;
+	json_t *replace = text ? json_pack("{s:s}", "message-size", text) : NULL;
+	int ret = 0;
+
+	if (replace)
+		ret = suite_entry_configure(e, replace, r->argc, r->argv, err, err_size);
+	if (replace && !ret)
+		snprintf(note, note_size, "Sizes were made smaller, because %llu bytes do not fit the memory of this machine "
+			 "(%.0f MiB): %s.", (unsigned long long)largest, (double)res_machine_memory_bytes() / 0x1p20, text);
+	json_decref(replace);
+	free(text);
+	return ret;
+}
+
+/* --- servers --- */
+
+static bool may_share(const struct suite_entry *e)
+{
+	return !e->cfg.server && e->alternatives.n == 0 && !loadgen_is_search(&e->cfg);
+}
+
+static const char *why_alone(const struct suite_entry *e)
+{
+	if (e->cfg.server)
+		return "the server that was given";
+	return e->alternatives.n ? "each run has a server of its own" : "a search has a server of its own";
+}
+
+/* Prepares a server for the entry and as many of those behind it as it suits. */
+static int prepare_server(struct runner *r, unsigned first)
+{
+	struct suite *s = r->suite;
+	struct needs_args other;
+	char file[32];
+	unsigned i = first + 1;
+
+	snprintf(file, sizeof(file), "server-%d.log", ++r->servers);
+	if (sut_keep_init(&r->keep, &s->entries[first].cfg, results_path(r->results, file)))
+		return -ENAMETOOLONG;
+	for (; i < s->n && may_share(&s->entries[i]); i++) {
+		needs_args(&s->entries[i].cfg, r->keep.program, &other);
+		if (needs_join(&r->keep.args, &other, res_machine_memory_bytes()))
+			break;
+	}
+	r->keep_until = i;
+	return 0;
+}
+
+/* Why the entry has another server than the one before it. */
+static const char *why_another(struct runner *r, unsigned i)
+{
+	struct needs_args a, b;
+
+	if (i == 0 || !may_share(&r->suite->entries[i - 1]))
+		return NULL;
+	needs_args(&r->suite->entries[i - 1].cfg, r->keep.program, &a);
+	needs_args(&r->suite->entries[i].cfg, r->keep.program, &b);
+	return needs_join(&a, &b, res_machine_memory_bytes());
+}
+
+/* Sees to the server of an entry, and says in `o` which one it is. */
+static int choose_server(struct runner *r, unsigned i, json_t *o)
+{
+	struct suite_entry *e = &r->suite->entries[i];
+	int ret = 0;
+
+	if (r->keep_until <= i) {
+		sut_keep_end(&r->keep);
+		r->keep_until = 0;
+	}
+	if (!may_share(e)) {
+		json_object_set_new(o, "server", json_null());
+		json_object_set_new(o, "server_reason", json_string(why_alone(e)));
+		return 0;
+	}
+	if (r->keep_until == 0) {
+		const char *why = why_another(r, i);
+
+		ret = prepare_server(r, i);
+		if (why)
+			json_object_set_new(o, "server_reason", json_sprintf("a server of its own: %s differs from the one before",
+									     why));
+	}
+	e->cfg.keep = &r->keep;
+	json_object_set_new(o, "server", json_integer(r->servers));
+	return ret;
+}
+
+/* --- an entry --- */
+
+/* A device of an entry that this machine does not have stays as "@2". */
+static bool lacks_devices(const struct suite_entry *e)
+{
+	for (int i = 0; i < e->argc; i++)
+		if (strncmp(e->argv[i], "--", 2) == 0 && (strncmp(e->argv[i], "--device=", 9) == 0 ||
+							  strncmp(e->argv[i], "--compare", 9) == 0) && strchr(e->argv[i], '@'))
+			return true;
+	return false;
+}
+
+static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
+{
+	struct suite_entry *e = &r->suite->entries[i];
+	json_t *run = NULL;
+	enum run_exit status;
+
+	if (preflight_check(&e->cfg) || choose_server(r, i, o)) {
+		team_quit(e->cfg.team, "it cannot run an entry of the suite");
+		return EXIT_ENVIRONMENT;
+	}
+	if (e->alternatives.n) {
+		for (unsigned k = 0; k < e->alternatives.n; k++)
+			e->alternatives.v[k].cfg.report = 0;
+		status = compare_run(&e->alternatives, &e->cfg, e->argc, e->argv, &run);
+		suite_results_of_comparison(o, run);
+	} else {
+		status = run_once(&e->cfg, e->argc, e->argv, false, &run);
+		suite_results_of_run(o, run);
+		/* A server that does not answer serves no other entry. */
+		if (run && strcmp(json_text_at(run, "run.stop_reason"), "server_lost") == 0)
+			r->keep_until = 0;
+	}
+	json_decref(run);
+	return status;
+}
+
+static json_t *entry_json(const struct suite_entry *e)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:O}", "id", e->id, "suite", e->suite, "name", e->name, "title", e->title,
+			 "question", e->question, "options", e->options);
+}
+
+static enum run_exit prepare_and_run(struct runner *r, unsigned i, json_t *o)
+{
+	struct suite_entry *e = &r->suite->entries[i];
+	char note[256] = "", err[1024];
+	enum run_exit status;
+
+	if (lacks_devices(e)) {
+		snprintf(note, sizeof(note), "Skipped: it needs more RDMA devices than the %d of this machine.", dev_count());
+		json_object_set_new(o, "status", json_string("skipped"));
+		status = EXIT_INCONCLUSIVE;
+	} else if (fit_entry(r, e, note, sizeof(note), err, sizeof(err))) {
+		log_error("%s", err);
+		status = EXIT_ENVIRONMENT;
+	} else {
+		e->cfg.output = results_dir(r->results);
+		status = run_entry(r, i, o);
+	}
+	if (note[0] && !r->base->quiet)
+		utf8_print_line(stderr, "suite: %s: %s", e->id, note);
+	json_object_set_new(o, "note", note[0] ? json_string(note) : json_null());
+	return status;
+}
+
+static enum run_exit do_entry(struct runner *r, unsigned i)
+{
+	struct suite_entry *e = &r->suite->entries[i];
+	json_t *o = entry_json(e);
+	enum run_exit status;
+
+	if (!o)
+		return EXIT_ENVIRONMENT;
+	if (!r->base->quiet)
+		utf8_print_line(stderr, "suite: entry %u of %u: %s: %s", i + 1, r->suite->n, e->id, e->title);
+	status = prepare_and_run(r, i, o);
+	if (!json_object_get(o, "status"))
+		json_object_set_new(o, "status", json_string(json_object_get(o, "folder") ? "ran" : "failed"));
+	json_object_set_new(o, "exit_status", json_integer(status));
+	json_array_append_new(json_object_get(r->out, "entries"), o);
+	return status;
+}
+
+/* --- the suite --- */
+
+/* suite.json is there after each entry, so that one that is killed has what was measured. */
+static bool save(struct runner *r)
+{
+	char now[40];
+
+	json_object_set_new(r->out, "ended_at", json_string(results_time_text(r->results, now, sizeof(now))));
+	json_object_set_new(r->out, "exit_status", json_integer(r->worst));
+	json_object_set_new(r->out, "status", json_string(r->worst == EXIT_INTERRUPTED ? "aborted" :
+		json_array_size(json_object_get(r->out, "entries")) == r->suite->n ? "completed" : "running"));
+	return !results_json(r->results, "suite.json", r->out) && !json_memory_was_short();
+}
+
+static enum run_exit finish(struct runner *r)
+{
+	if (!save(r))
+		r->worst = EXIT_ENVIRONMENT;
+	/* The leader of several hosts shows it. */
+	return suite_report_end(r->out, results_dir(r->results), r->base->rank == 0, r->base->details, r->base->report) ?
+	       EXIT_ENVIRONMENT : r->worst;
+}
+
+static uint64_t bytes_needed(const struct suite *s)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct suite_entry *e = &s->entries[i];
+
+		bytes += e->alternatives.n ? 0 : space_needed(&e->cfg);
+		for (unsigned k = 0; k < e->alternatives.n; k++)
+			bytes += e->alternatives.rounds * space_needed(&e->alternatives.v[k].cfg);
+	}
+	return bytes;
+}
+
+static json_t *new_json(const struct runner *r)
+{
+	char now[40];
+	json_t *words = json_array();
+
+	for (int i = 0; i < r->argc; i++)
+		json_array_append_new(words, json_string(r->argv[i]));
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:[]}", "schema_version", 1, "id", results_id(r->results), "suite",
+			 r->suite->name, "title", r->suite->title, "started_at",
+			 results_time_text(r->results, now, sizeof(now)), "argv", words, "entries");
+}
+
+enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int argc, char **argv)
+{
+	struct runner r = { .suite = s, .base = base, .argc = argc, .argv = argv, .worst = EXIT_OK };
+	char name[SUITE_NAME_MAX + 8], err[512];
+
+	snprintf(name, sizeof(name), "suite-%s", s->name);
+	if (results_new(base->output, base->name ? base->name : name, bytes_needed(s), &r.results, err, sizeof(err))) {
+		log_error("%s", err);
+		return EXIT_ENVIRONMENT;
+	}
+	r.out = new_json(&r);
+	for (unsigned i = 0; r.out && i < s->n && r.worst != EXIT_INTERRUPTED && !team_is_over(base->team); i++) {
+		r.worst = worse(r.worst, do_entry(&r, i));
+		if (!save(&r))
+			r.worst = EXIT_ENVIRONMENT;
+	}
+	sut_keep_end(&r.keep);
+	r.worst = r.out ? finish(&r) : EXIT_ENVIRONMENT;
+	json_decref(r.out);
+	(void)results_tidy(r.results); /* a suite has no events of its own */
+	results_free(r.results);
+	return r.worst;
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads suites. See suite_plan.h. An entry's options become a command line, which is read with the table of
+ * performance_test's own options. */
+#include "loadgen/suites/suite_plan.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+#include "common/base/json_at.h"
+#include "common/base/paths.h"
+#include "common/base/utf8.h"
+#include "common/rdma/dev.h"
+#include "loadgen/workloads/workloads.h"
+
+#define TEXT_MAX 400		/* bytes of a title or question */
+#define VALUE_MAX 1024
+#define SUITE_MEMORY_MAX (16u << 20)	/* the shipped files take 10 times as much memory as text, 16 KB at most */
+#define SHIPPED_IN "docs/suites"
+#define INSTALLED_IN "../share/rampart/suites"
+
+static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports" };
+#define OF_ALL 4u	/* the first ones of them: the last one takes longer than all others together */
+
+/* Options that also replace others, which would contradict or outdo them: of the command line those of an entry, of an entry
+ * the defaults of its file. */
+static const struct { const char *given, *other; } replaced[] = {
+	{ "clients", "steps" }, { "steps", "clients" }, { "rate", "rate-per-client" }, { "rate-per-client", "rate" },
+	{ "duration", "cycles" }, { "duration", "iterations" }, { "duration", "warmup-iterations" },
+	{ "warmup", "iterations" }, { "warmup", "warmup-iterations" }, { "iterations", "duration" }, { "iterations", "warmup" },
+	{ "iterations", "cycles" },
+};
+
+static int __attribute__((format(printf, 3, 4))) suite_refuse(char *err, size_t err_size, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	utf8_show(text, err, err_size);
+	return -EINVAL;
+}
+
+/* --- an entry's options as words of a command line --- */
+
+struct words {
+	char **v;
+	int n, room;
+};
+
+static int add_word(struct words *w, char *word)
+{
+	if (!word)
+		return -ENOMEM;
+	if (w->n + 1 >= w->room) {
+		free(word);
+		return -E2BIG;
+	}
+	w->v[w->n++] = word;
+	w->v[w->n] = NULL;
+	return 0;
+}
+
+/* "@2" becomes the name of the second RDMA device; it stays where there is none, and the run then says so. */
+static void name_devices(const char *value, char *out, size_t size)
+{
+	size_t used = 0;
+
+	for (const char *p = value; *p && used + 1 < size; p++) {
+		char name[64];
+
+		if (*p == '@' && p[1] >= '1' && p[1] <= '8' && !isdigit((unsigned char)p[2]) &&
+		    dev_name((unsigned)(p[1] - '1'), name, sizeof(name)) == 0) {
+			used += (size_t)snprintf(out + used, size - used, "%s", name);
+			p++;
+		} else {
+			out[used++] = *p;
+		}
+	}
+	out[MIN(used, size - 1)] = '\0';
+}
+
+static bool has_devices(const char *option)
+{
+	return strcmp(option, "device") == 0 || strncmp(option, "compare", 7) == 0;
+}
+
+/* A value of the file as text. False: it is none. */
+static bool value_text(const json_t *v, char *out, size_t size)
+{
+	if (json_is_string(v))
+		return *json_string_value(v) && snprintf(out, size, "%s", json_string_value(v)) < (int)size;
+	if (json_is_integer(v))
+		return snprintf(out, size, "%lld", (long long)json_integer_value(v)) < (int)size;
+	return json_is_real(v) && snprintf(out, size, "%.9g", json_real_value(v)) < (int)size;
+}
+
+static int add_option(struct words *w, const char *option, const char *value)
+{
+	char named[VALUE_MAX], *word = NULL;
+
+	snprintf(named, sizeof(named), "%s", value);
+	if (has_devices(option))
+		name_devices(value, named, sizeof(named));
+	return add_word(w, asprintf(&word, "--%s=%s", option, named) < 0 ? NULL : word);
+}
+
+/* A list is one value with commas; of an option that may be given several times, several options. */
+static int add_list(struct words *w, const struct opt *o, const json_t *list)
+{
+	char joined[VALUE_MAX] = "", text[VALUE_MAX];
+	size_t used = 0, i;
+	const json_t *v;
+	int ret = 0;
+
+	json_array_foreach(list, i, v) {
+		if (!value_text(v, text, sizeof(text)) || used + strlen(text) + 2 > sizeof(joined))
+			return -EINVAL;
+		if (o->type == OPT_TEXTS)
+			ret = add_option(w, o->name, text);
+		else
+			used += (size_t)snprintf(joined + used, sizeof(joined) - used, "%s%s", i ? "," : "", text);
+		if (ret)
+			return ret;
+	}
+	return o->type == OPT_TEXTS || used == 0 ? used == 0 && i == 0 ? -EINVAL : 0 : add_option(w, o->name, joined);
+}
+
+static int add_value(struct words *w, const struct opt *o, const json_t *v)
+{
+	char text[VALUE_MAX], *word = NULL;
+
+	if (o->type == OPT_FLAG && json_is_boolean(v))
+		return json_is_false(v) ? 0 : add_word(w, asprintf(&word, "--%s", o->name) < 0 ? NULL : word);
+	if (o->type == OPT_FLAG || json_is_boolean(v))
+		return -EINVAL;
+	if (json_is_array(v))
+		return add_list(w, o, v);
+	return value_text(v, text, sizeof(text)) ? add_option(w, o->name, text) : -EINVAL;
+}
+
+/* True if the command line gives the option, or one that takes its place. */
+static bool is_replaced(const char *option, int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
+		if (strcmp(option, replaced[i].other) == 0 && opts_given(&loadgen_options, argc, argv, replaced[i].given))
+			return true;
+	return opts_given(&loadgen_options, argc, argv, option);
+}
+
+/* The same for an option of the defaults and those of the entry. */
+static bool is_outdone(const char *option, const json_t *own)
+{
+	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
+		if (strcmp(option, replaced[i].other) == 0 && json_object_get(own, replaced[i].given))
+			return true;
+	return false;
+}
+
+static int check_option(const struct suite_entry *e, const char *name, char *err, size_t err_size)
+{
+	const struct opt *o = opts_find(&loadgen_options, name);
+
+	if (!o)
+		return suite_refuse(err, err_size, "--suite: entry %s: %s: unknown option (see --help)", e->id, name);
+	if (o->per_suite)
+		return suite_refuse(err, err_size, "--suite: entry %s: %s is not allowed in a suite; give --%s on the command line", e->id,
+			      name, name);
+	return 0;
+}
+
+/* The options of the command line but --suite. */
+static int add_command_line(struct words *w, int argc, char **argv)
+{
+	int ret = 0;
+
+	for (int i = 0; i < argc && !ret; i++) {
+		if (strcmp(argv[i], "--suite") == 0)
+			i++;
+		else if (strncmp(argv[i], "--suite=", 8) != 0 && !(i && strcmp(argv[i], "--") == 0))
+			ret = add_word(w, strdup(argv[i]));
+	}
+	return ret;
+}
+
+static int add_options(struct suite_entry *e, struct words *w, json_t *replace, int argc, char **argv, char *err,
+		       size_t err_size)
+{
+	const char *name;
+	json_t *v, *other;
+	int ret;
+
+	json_object_foreach(e->options, name, v) {
+		other = json_object_get(replace, name);
+		ret = add_value(w, opts_find(&loadgen_options, name), other ? other : v);
+		if (ret == -EINVAL)
+			return suite_refuse(err, err_size, "--suite: entry %s: %s: the value is not allowed; allowed: a text, a number, "
+				      "a list of them, or true and false for a flag", e->id, name);
+		if (ret)
+			return ret;
+	}
+	ret = 0;
+	json_object_foreach(replace, name, v) {
+		if (!ret && !json_object_get(e->options, name) && !opts_given(&loadgen_options, argc, argv, name))
+			ret = add_value(w, opts_find(&loadgen_options, name), v);
+	}
+	return ret;
+}
+
+static void free_words(struct suite_entry *e)
+{
+	for (int i = 0; i < e->argc; i++)
+		free(e->argv[i]);
+	free(e->argv);
+	e->argv = NULL;
+	e->argc = 0;
+}
+
+static int configure_entry(struct suite_entry *e, char *err, size_t err_size)
+{
+	const char *name;
+	json_t *value;
+	char why[512];
+	int first = 0;
+
+	loadgen_config_defaults(&e->cfg);
+	if (opts_parse(&loadgen_options, e->argc, e->argv, &e->cfg, &first, why, sizeof(why)) != OPTS_OK ||
+	    loadgen_config_check(&e->cfg, e->argc, e->argv, why, sizeof(why)) ||
+	    workloads_apply(&e->cfg, e->argc, e->argv, why, sizeof(why)) ||
+	    (alternatives_are_asked_for(&e->cfg) &&
+	     alternatives_parse(&e->cfg, e->argc, e->argv, &e->alternatives, why, sizeof(why))))
+		return suite_refuse(err, err_size, "--suite: entry %s: %s", e->id, why);
+	json_object_foreach(e->options, name, value) {
+		if (loadgen_has_hosts(&e->cfg) && opts_find(&loadgen_options, name)->per_host)
+			return suite_refuse(err, err_size, "--suite: entry %s: %s is not allowed in a run on several hosts, since each host "
+				      "has its own", e->id, name);
+	}
+	snprintf(e->cfg.name_text, sizeof(e->cfg.name_text), "%s", e->id);
+	e->cfg.name = e->id;
+	return 0;
+}
+
+/* Of several load hosts: the run stays theirs. */
+static void join_team(struct loadgen_config *cfg, const struct loadgen_config *before)
+{
+	cfg->team = before->team;
+	cfg->rank = before->rank;
+	cfg->hosts = before->team ? before->hosts : cfg->hosts;
+	if (before->rank)
+		cfg->report = 0;
+}
+
+int suite_entry_configure(struct suite_entry *e, json_t *replace, int argc, char **argv, char *err, size_t err_size)
+{
+	size_t room = (size_t)argc + json_object_size(e->options) * OPT_TEXTS_MAX + json_object_size(replace) + 2;
+	struct words w = { .v = calloc(room, sizeof(char *)), .room = (int)room };
+	int ret = w.v ? add_word(&w, strdup(argv[0])) : -ENOMEM;
+	const struct loadgen_config before = e->cfg;
+
+	alternatives_free(&e->alternatives);
+	if (!ret)
+		ret = add_options(e, &w, replace, argc, argv, err, err_size);
+	if (!ret)
+		ret = add_command_line(&w, argc - 1, argv + 1);
+	free_words(e);
+	e->argv = w.v;
+	e->argc = w.n;
+	if (!ret)
+		ret = configure_entry(e, err, err_size);
+	join_team(&e->cfg, &before);
+	for (unsigned i = 0; !ret && i < e->alternatives.n; i++)
+		join_team(&e->alternatives.v[i].cfg, &before);
+	if (ret == -E2BIG)
+		ret = suite_refuse(err, err_size, "--suite: entry %s: too many options", e->id);
+	if (ret == -ENOMEM)
+		snprintf(err, err_size, "this machine is out of memory");
+	return ret;
+}
+
+/* --- the file --- */
+
+static bool is_name(const char *name)
+{
+	size_t n = name ? strlen(name) : 0;
+
+	return n > 0 && n <= SUITE_NAME_MAX &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == n && name[0] != '-';
+}
+
+static bool is_text(const json_t *v)
+{
+	return json_is_string(v) && json_string_length(v) > 0 && json_string_length(v) <= TEXT_MAX;
+}
+
+/* Members beyond those of the schema are mistakes: a misspelt one would be ignored. */
+static int check_members(const json_t *o, const char *const *allowed, const char *what, char *err, size_t err_size)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach((json_t *)o, name, v) {
+		bool known = false;
+
+		for (size_t i = 0; allowed[i]; i++)
+			known |= strcmp(allowed[i], name) == 0;
+		if (!known)
+			return suite_refuse(err, err_size, "--suite: %s: '%.64s' is no member of a suite (docs/suite.schema.json)", what,
+				      name);
+	}
+	return 0;
+}
+
+/* The file's defaults, the entry's own over them, without what the command line replaces. */
+static int merge_options(struct suite_entry *e, const json_t *defaults, const json_t *own, int argc, char **argv, char *err,
+			 size_t err_size)
+{
+	const json_t *const from[] = { defaults, own };
+	const char *name;
+	json_t *v;
+	int ret;
+
+	e->options = json_object();
+	if (!e->options)
+		return -ENOMEM;
+	for (size_t i = 0; i < 2; i++)
+		json_object_foreach((json_t *)from[i], name, v) {
+			ret = check_option(e, name, err, err_size);
+			if (ret)
+				return ret;
+			if (is_replaced(name, argc, argv) || (i == 0 && is_outdone(name, own)))
+				continue;
+			if (json_object_set(e->options, name, v))
+				return -ENOMEM;
+		}
+	return 0;
+}
+
+static int add_entry(struct suite *s, const char *suite, const json_t *defaults, const json_t *o, int argc, char **argv,
+		     char *err, size_t err_size)
+{
+	static const char *const members[] = { "name", "title", "question", "options", NULL };
+	struct suite_entry *e = &s->entries[s->n];
+	const char *name = json_text_at(o, "name");
+	char what[128];
+	int ret;
+
+	if (!is_name(name))
+		return suite_refuse(err, err_size, "--suite: entry %u of %s: a name is missing; allowed: up to %d lower case letters, "
+			      "digits and '-'", s->n + 1, suite, SUITE_NAME_MAX);
+	e->suite = suite;
+	e->name = name;
+	snprintf(e->id, sizeof(e->id), "%s-%s", suite, name);
+	snprintf(what, sizeof(what), "entry %s", e->id);
+	ret = check_members(o, members, what, err, err_size);
+	if (ret)
+		return ret;
+	if (!is_text(json_object_get(o, "title")) || !json_is_object(json_object_get(o, "options")) ||
+	    (json_object_get(o, "question") && !is_text(json_object_get(o, "question"))))
+		return suite_refuse(err, err_size, "--suite: %s: needs a title and options, and may have a question; texts have up to "
+			      "%d bytes", what, TEXT_MAX);
+	for (unsigned i = 0; i < s->n; i++)
+		if (strcmp(s->entries[i].id, e->id) == 0)
+			return suite_refuse(err, err_size, "--suite: %s: there are two of that name", what);
+	e->title = json_text_at(o, "title");
+	e->question = json_object_get(o, "question") ? json_text_at(o, "question") : "";
+	s->n++;
+	ret = merge_options(e, defaults, json_object_get(o, "options"), argc, argv, err, err_size);
+	return ret ? ret : suite_entry_configure(e, NULL, argc, argv, err, err_size);
+}
+
+static int add_entries(struct suite *s, const json_t *file, int argc, char **argv, char *err, size_t err_size)
+{
+	static const char *const members[] = { "schema_version", "name", "title", "defaults", "entries", NULL };
+	const json_t *entries = json_object_get(file, "entries"), *defaults = json_object_get(file, "defaults"), *o;
+	const char *name = json_text_at(file, "name");
+	size_t i;
+	int ret;
+
+	if (json_integer_value(json_object_get(file, "schema_version")) != 1)
+		return suite_refuse(err, err_size, "--suite: schema_version is missing or another than 1");
+	if (!is_name(name) || !is_text(json_object_get(file, "title")))
+		return suite_refuse(err, err_size, "--suite: the suite needs a name (up to %d lower case letters, digits and '-') and a "
+			      "title", SUITE_NAME_MAX);
+	ret = check_members(file, members, name, err, err_size);
+	if (ret)
+		return ret;
+	if (json_array_size(entries) == 0 || json_array_size(entries) > SUITE_ENTRIES_MAX - s->n ||
+	    (defaults && !json_is_object(defaults)))
+		return suite_refuse(err, err_size, "--suite: %s: needs entries, %d at most, and may have defaults, which are options", name,
+			      SUITE_ENTRIES_MAX);
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	s->title = json_text_at(file, "title");
+	json_array_foreach(entries, i, o) {
+		ret = add_entry(s, name, defaults, o, argc, argv, err, err_size);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **argv, char *err, size_t err_size)
+{
+	static const struct json_limit limit = { SUITE_FILE_BYTES_MAX, SUITE_MEMORY_MAX };
+	char why[256];
+	json_t *file = json_read(text, bytes, JSON_REJECT_DUPLICATES, &limit, why, sizeof(why));
+	int ret;
+
+	if (!file)
+		return suite_refuse(err, err_size, "--suite: %s", why);
+	if (!s->files)
+		s->files = json_array();
+	if (json_array_append_new(s->files, file)) {
+		snprintf(err, err_size, "this machine is out of memory");
+		return -ENOMEM;
+	}
+	ret = add_entries(s, file, argc, argv, err, err_size);
+	if (ret == -ENOMEM)
+		snprintf(err, err_size, "this machine is out of memory");
+	return ret;
+}
+
+/* --- finding it --- */
+
+static bool is_file(const char *what)
+{
+	size_t n = strlen(what);
+
+	return strchr(what, '/') || (n > 5 && strcmp(what + n - 5, ".json") == 0);
+}
+
+static int add_file(struct suite *s, const char *path, int argc, char **argv, char *err, size_t err_size)
+{
+	char *text;
+	size_t n;
+	/* The path may be the leader's, and what is there must not keep this host waiting. */
+	int ret = path_read(path, SUITE_FILE_BYTES_MAX, &text, &n);
+
+	if (ret == -EFBIG)
+		suite_refuse(err, err_size, "--suite: %s has more than the %u bytes that are allowed", path, SUITE_FILE_BYTES_MAX);
+	else if (ret)
+		suite_refuse(err, err_size, "--suite: cannot read %s: %s", path, path_error(ret));
+	else
+		ret = suite_add(s, text, n, argc, argv, err, err_size);
+	free(text);
+	return ret;
+}
+
+/* Of the source tree, or installed. */
+static int add_shipped(struct suite *s, const char *name, int argc, char **argv, char *err, size_t err_size)
+{
+	static const char *const folders[] = { SHIPPED_IN, INSTALLED_IN };
+	char relative[128], path[PATH_MAX];
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(relative, sizeof(relative), "%s/%s.json", folders[i], name);
+		if (path_beside_program(relative, path, sizeof(path)))
+			continue;
+		if (i == 1 || access(path, R_OK) == 0)
+			return add_file(s, path, argc, argv, err, err_size);
+	}
+	return suite_refuse(err, err_size, "--suite: the path of the suites is too long");
+}
+
+static bool is_shipped(const char *name)
+{
+	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++)
+		if (strcmp(name, shipped[i]) == 0)
+			return true;
+	return false;
+}
+
+int suite_read(const char *what, int argc, char **argv, struct suite **out, char *err, size_t err_size)
+{
+	struct suite *s = *out = calloc(1, sizeof(*s));
+	int ret = 0;
+
+	if (!s) {
+		snprintf(err, err_size, "this machine is out of memory");
+		return -ENOMEM;
+	}
+	if (is_file(what))
+		return add_file(s, what, argc, argv, err, err_size);
+	if (is_shipped(what))
+		return add_shipped(s, what, argc, argv, err, err_size);
+	if (strcmp(what, "all") != 0)
+		return suite_refuse(err, err_size, "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
+			      "fabric, messages, arrays, connections, transports or all", what);
+	for (size_t i = 0; i < OF_ALL && !ret; i++)
+		ret = add_shipped(s, shipped[i], argc, argv, err, err_size);
+	snprintf(s->name, sizeof(s->name), "all");
+	s->title = "All suites";
+	return ret;
+}
+
+void suite_free(struct suite *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < s->n; i++) {
+		alternatives_free(&s->entries[i].alternatives);
+		free_words(&s->entries[i]);
+		json_decref(s->entries[i].options);
+	}
+	json_decref(s->files);
+	free(s);
+}
+
+uint32_t suite_rails(const struct suite *s)
+{
+	uint32_t most = 1;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct suite_entry *e = &s->entries[i];
+
+		most = MAX(most, e->cfg.n_rails);
+		for (unsigned k = 0; k < e->alternatives.n; k++)
+			most = MAX(most, e->alternatives.v[k].cfg.n_rails);
+	}
+	return most;
+}
