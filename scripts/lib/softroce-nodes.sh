@@ -174,7 +174,7 @@ drop_nodes() {
         await_end "${children[@]}"
         ! kill -KILL "${children[@]}" 2>/dev/null || wait "${children[@]}" 2>/dev/null
     fi
-    [[ ! $hub ]] || kill -KILL "$hub" 2>/dev/null
+    [[ ! $hub ]] || kill_children "$hub"
     await_end "${prefixers[@]}"
     [[ ! $wires ]] || rm -rf "$wires"
 }

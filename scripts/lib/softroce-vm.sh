@@ -157,7 +157,8 @@ detached() {
 }
 
 # Not QEMU but cat has the caller's descriptors, since QEMU would make them non-blocking. What cat has
-# passed on is seen in its /proc/PID/io. Disowned, so that the shell does not announce their end.
+# passed on is seen in its /proc/PID/io. The relays are disowned, so that the shell does not announce their end; QEMU is
+# disowned before it is killed, because its exit status is wanted if it ends by itself.
 start_streams() {
     local qemu_stdin=/dev/null
     detached cat <"$scratch/out" &
@@ -174,11 +175,20 @@ start_streams() {
         in_relay=$!
     fi
     # shellcheck disable=SC2086  # an empty one is to vanish
-    disown $out_relay $err_relay $qemu_pid $in_relay
+    disown $out_relay $err_relay $in_relay
 }
 
 alive() {
     kill -0 "$1" 2>/dev/null
+}
+
+# Kills those of "$@" that are this shell's children. A child that ended minutes ago may have left its number to a process
+# of somebody else's.
+kill_children() {
+    local pid parent
+    for pid in "$@"; do
+        read -r _ _ _ parent _ 2>/dev/null <"/proc/$pid/stat" && [[ $parent == "$BASHPID" ]] && kill -KILL "$pid"
+    done 2>/dev/null
 }
 
 # A stream whose reader has gone: the command is told, and what it wrote meanwhile is thrown away.
@@ -256,7 +266,10 @@ console_tail() {
 
 # QEMU has ended by itself, which it never should.
 explain_end() {
-    local panic
+    local panic status
+    wait "$qemu_pid" 2>/dev/null
+    status=$?
+    ((status <= 128)) || status="signal $((status - 128))"
     panic=$(grep -m 1 -o 'Kernel panic.*' "$scratch/console")
     if [[ $panic ]]; then
         console_tail
@@ -266,9 +279,9 @@ explain_end() {
         exit 0
     elif [[ -s $scratch/console ]]; then
         console_tail
-        note "the micro-VM ended by itself"
+        note "the micro-VM ended by itself (QEMU: $status)"
     else
-        note "QEMU failed: $(tail -n 1 "$scratch/qemu.log")"
+        note "QEMU ended by itself ($status): $(tail -n 1 "$scratch/qemu.log")"
     fi
     [[ $stage == started ]] || exit 3
     exit 125
@@ -289,7 +302,9 @@ await_end() {
 cleanup() {
     trap '' INT TERM HUP WINCH USR1 USR2
     # shellcheck disable=SC2086  # empty ones are to vanish
-    kill -KILL $qemu_pid $in_relay 2>/dev/null
+    disown $qemu_pid 2>/dev/null
+    # shellcheck disable=SC2086
+    kill_children $qemu_pid $in_relay
     ((node > 1)) || drop_nodes
     # Without QEMU the other relays find the end of their file; one whose reader has stopped is left.
     # shellcheck disable=SC2086
