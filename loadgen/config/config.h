@@ -143,7 +143,7 @@ struct loadgen_config {
 
 	/* set once the hosts are known (loadgen/run/meeting.h) */
 	uint32_t rank;			/* of this host; 0: the leader, or the only one */
-	struct team *team;		/* the hosts (loadgen/ramp/team.h); NULL: this one alone */
+	struct team *team;		/* the hosts (loadgen/cluster/team.h); NULL: this one alone */
 
 	/* derived by workloads_apply, and the defaults of sizes, inflight and chunk_bytes */
 	const struct workload *wl;

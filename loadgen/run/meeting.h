@@ -10,7 +10,7 @@
 #include "common/base/opts.h"
 #include "loadgen/cluster/etcd/etcd_url.h"
 #include "loadgen/config/config.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 
 struct etcd_proc;
 

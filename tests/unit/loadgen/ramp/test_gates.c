@@ -3,7 +3,7 @@
 #include "tests/unit/loadgen/ramp/played_run.h"
 
 #include "loadgen/cluster/cluster.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 
 #define HOSTS 3
 #define NEWS_S 0.01		/* what one host does the others know so much later */

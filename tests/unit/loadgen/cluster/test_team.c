@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/ramp/team.c and progress.c: what other hosts say, kept and shown. */
+/* Unit tests of loadgen/cluster/team.c and progress.c: what other hosts say, kept and shown. */
 #include "tests/unit/helpers/unit.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "loadgen/cluster/cluster.h"
 #include "loadgen/ramp/phases.h"
 #include "loadgen/ramp/progress.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/output/outcome.h"
 #include "loadgen/measurement/series.h"
 #include "loadgen/measurement/step.h"
