@@ -396,7 +396,7 @@ TEST(merge__two_servers__each_added_up)
 	step_free(into);
 }
 
-/* Many hosts, with samples of all magnitudes. Prints what a host takes (docs/scale.md). */
+/* Many hosts, with samples of all magnitudes. Prints what a host takes (docs/cluster.md). */
 TEST(merge__many_hosts__all_counted)
 {
 	uint64_t seed = 3, begun, bytes;
