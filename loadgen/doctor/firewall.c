@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether this kernel can filter packets, and which ports must then be open. Rules are not read: `doctor --server` tries
- * the way itself. See checks.h. */
+/* Checks whether this kernel can filter packets, and names the ports that must then be open. It does not read rules:
+ * `doctor --server` tries the path itself. See checks.h. */
 #include "loadgen/doctor/checks.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 
 static const char why[] =
 	"A packet that a filter drops looks like a server that does not answer; `performance_test doctor --server HOST` "
-	"tries the way itself. RDMA packets of a NIC bypass the kernel's filters.";
+	"tries the path itself. RDMA packets of a NIC bypass the kernel's filters.";
 
-/* The kernel lists the tables of iptables that it has in /proc/net. A list that cannot be read may name some. */
+/* The kernel lists its iptables tables in /proc/net. An unreadable list counts as not empty. */
 static bool has_tables(const char *root, const char *list)
 {
 	char line[64];
@@ -28,7 +28,7 @@ void firewall_check(const char *root, unsigned tls_port, struct findings *out)
 
 	if (nft == MODULE_ABSENT && !iptables) {
 		findings_add(out, "firewall", FINDING_FINE, NULL,
-			     "this kernel filters no packets with nftables or iptables; BPF programs and what is between "
+			     "this kernel filters no packets with nftables or iptables; BPF programs and devices between "
 			     "hosts were not checked");
 		return;
 	}
