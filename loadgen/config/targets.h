@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Servers, given as a comma-separated list (--targets, --allow-server). Pure; any thread. */
+/* Lists of servers, comma-separated (--targets, --allow-server). No I/O; any thread. */
 #ifndef RAMPART_LOADGEN_TARGETS_H
 #define RAMPART_LOADGEN_TARGETS_H
 
