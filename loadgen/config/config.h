@@ -134,8 +134,8 @@ struct loadgen_config {
 	uint64_t threads_asked;		/* value before `threads` was raised to one per target; 0: not raised */
 	struct slo slo;
 	char server_cpus[TUNING_CPUS_MAX * 5 + 1];	/* --cpu-list of a server of our own; "": none */
-	struct opt_list rates;		/* operations per second of all clients, ascending, one per step; for a search, the
-					 * lowest and the highest; none: closed loop, or rate_per_client */
+	struct opt_list rates;		/* operations per second of all clients, ascending, one per step; for a search,
+					 * the lowest and the highest; none: closed loop, or rate_per_client */
 	char ca_path[PATH_MAX];
 	char name_text[96];
 	struct sut_keep *keep;		/* server that outlives the run (server_under_test/sut.h); NULL: none */

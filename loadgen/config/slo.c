@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define ALLOWED "allowed: [STAGE_]pN, mean or max < TIME (such as p99<500us, connect_p99<100ms), cpu_per_op<TIME, " \
-	"errors, timeouts, retries or refusals < PERCENT%%, jitter<NUMBER, msgs_per_s, bytes_per_s or connects_per_s > NUMBER"
+	"errors, timeouts, retries or refusals < PERCENT%%, jitter<NUMBER, msgs_per_s, bytes_per_s or " \
+	"connects_per_s > NUMBER"
 
 static const struct {
 	const char *name;

@@ -53,8 +53,8 @@ static void say_no_device(struct look *l)
 
 	f = findings_add(l->out, "device", FINDING_WRONG, why_device, "this machine has no RDMA device%s",
 			 l->netdev[0] ? "" :
-			 ", and no Ethernet interface that is up to make a software one on; `scripts/softroce vm` boots a "
-			 "micro-VM that has one");
+			 ", and no Ethernet interface that is up to make a software one on; `scripts/softroce vm` "
+			 "boots a micro-VM that has one");
 	mend_with_soft_roce(l, f);
 }
 
@@ -73,7 +73,8 @@ static void check_mtu(struct look *l, const char *netdev)
 	}
 	f = findings_add(l->out, "mtu", mtu < MTU_USUAL ? FINDING_WRONG : mtu < MTU_FULL ? FINDING_NOTE : FINDING_FINE,
 			 mtu < MTU_USUAL ? "RDMA packets carry less than 1024 bytes, and both ends must agree." :
-					   "RDMA packets carry up to 4096 bytes only with larger frames, if the switches take them.",
+					   "RDMA packets carry up to 4096 bytes only with larger frames, if the "
+					   "switches take them.",
 			 "%s has an MTU of %ld bytes", netdev, mtu);
 	finding_mend(f, "ip link set %s mtu %d", netdev, mtu < MTU_USUAL ? MTU_USUAL : MTU_JUMBO);
 }

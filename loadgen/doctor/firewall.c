@@ -9,8 +9,8 @@
 #include "loadgen/doctor/base/tree.h"
 
 static const char why[] =
-	"A packet that a filter drops looks like a server that does not answer; `performance_test doctor --server HOST` "
-	"tries the path itself. RDMA packets of a NIC bypass the kernel's filters.";
+	"A packet that a filter drops looks like a server that does not answer; `performance_test doctor --server "
+	"HOST` tries the path itself. RDMA packets of a NIC bypass the kernel's filters.";
 
 /* The kernel lists its iptables tables in /proc/net. An unreadable list counts as not empty. */
 static bool has_tables(const char *root, const char *list)
@@ -28,13 +28,13 @@ void firewall_check(const char *root, unsigned tls_port, struct findings *out)
 
 	if (nft == MODULE_ABSENT && !iptables) {
 		findings_add(out, "firewall", FINDING_FINE, NULL,
-			     "this kernel filters no packets with nftables or iptables; BPF programs and devices between "
-			     "hosts were not checked");
+			     "this kernel filters no packets with nftables or iptables; BPF programs and devices "
+			     "between hosts were not checked");
 		return;
 	}
 	findings_add(out, "firewall", FINDING_NOTE, why,
-		     "%s%s%s may filter packets. A server needs TCP port %u (--tls-port), and for --transport tcp one port "
-		     "for each shard, from 7472 on (--rdma-port); Soft-RoCE needs UDP port 4791 at both ends",
+		     "%s%s%s may filter packets. A server needs TCP port %u (--tls-port), and for --transport tcp one "
+		     "port for each shard, from 7472 on (--rdma-port); Soft-RoCE needs UDP port 4791 at both ends",
 		     nft == MODULE_ABSENT ? "" : "nftables", nft != MODULE_ABSENT && iptables ? " and " : "",
 		     iptables ? "iptables" : "", tls_port);
 }

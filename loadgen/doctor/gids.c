@@ -190,7 +190,8 @@ static void check_infiniband(const struct gids *g)
 	tree_each(g->root, "/sys/class/net", take_ipoib, &i);
 	if (i.name[0]) {
 		findings_add(g->out, "gid", FINDING_FINE, NULL,
-			     "%s is InfiniBand; its addresses are those of interfaces such as %s, which were not checked",
+			     "%s is InfiniBand; its addresses are those of interfaces such as %s, which were not "
+			     "checked",
 			     p->name, i.name);
 		return;
 	}

@@ -29,7 +29,8 @@ static bool check_wsl(const char *root, struct findings *out)
 		return false;
 	findings_add(out, "wsl", FINDING_NOTE,
 		     "Microsoft's kernel has no RDMA devices and no rdma_rxe: runs are made in a micro-VM, which "
-		     "`scripts/softroce vm` boots without either, or with a kernel that has rdma_rxe (kernel= in .wslconfig).",
+		     "`scripts/softroce vm` boots without either, or with a kernel that has rdma_rxe (kernel= in "
+		     ".wslconfig).",
 		     "this is the Windows Subsystem for Linux %s, kernel %s",
 		     strstr(lower, "wsl2") ? "2" : "(of version 1, or unknown)", release);
 	return true;
@@ -59,8 +60,8 @@ static void check_cloud(const char *root, struct findings *out)
 			     "this is a machine of Amazon EC2 (%s)", product);
 	else if (strcmp(tag, AZURE_TAG) == 0)
 		findings_add(out, "cloud", FINDING_NOTE,
-			     "Sizes with an \"r\" in their name have InfiniBand; others have at most MANA, or Soft-RoCE. "
-			     "Network security groups must let TCP 7471 and UDP 4791 in.",
+			     "Sizes with an \"r\" in their name have InfiniBand; others have at most MANA, or "
+			     "Soft-RoCE. Network security groups must let TCP 7471 and UDP 4791 in.",
 			     "this is a machine of Microsoft Azure");
 	else if (strcmp(product, "Google Compute Engine") == 0)
 		findings_add(out, "cloud", FINDING_NOTE,
@@ -83,7 +84,8 @@ static void check_governor(const char *root, struct findings *out)
 			 "A CPU that sleeps or slows down between messages adds to their latency.",
 			 "the CPU frequency governor is %s", governor);
 	finding_mend(f,
-		     "for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >\"$g\"; done");
+		     "for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >\"$g\"; "
+		     "done");
 }
 
 void machine_check(const char *root, struct findings *out)

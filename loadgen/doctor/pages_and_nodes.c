@@ -78,7 +78,8 @@ struct numa {
 static void check_device_node(void *arg, const char *device)
 {
 	static const char why[] =
-		"Data that crosses from one node to another takes longer; --numa auto keeps threads on the device's node.";
+		"Data that crosses from one node to another takes longer; --numa auto keeps threads on the device's "
+		"node.";
 	const struct numa *n = arg;
 	int node = place_node_of_rdma(n->sys.v, device);
 	char cpus[64];

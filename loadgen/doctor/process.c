@@ -22,7 +22,8 @@ static bool may_lock(const char *root)
 
 static void check_memlock(const char *root, const struct rlimit *l, struct findings *out)
 {
-	static const char why[] = "Memory that a device reads and writes is locked; requests above the limit are refused.";
+	static const char why[] = "Memory that a device reads and writes is locked; requests above the limit are "
+				  "refused.";
 	bool exempt = may_lock(root);
 	struct finding *f;
 

@@ -221,8 +221,8 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 	memory_add(&e->use, s->own ? qps : fmax(qps - s->qps, 0),
 		   memory_of_qp(h->driver, z.sq_depth, (double)s->inline_bytes));
 	memory_add(&e->use, rails * n, memory_of_connection(h->driver));
-	rss = e->use.shared + e->use.process + rails * n * MEMORY_SERVER_CLIENT_BYTES + connecting(in) * MEMORY_TLS_BYTES +
-	      psn_registry(rails * n) + of_regions * region;
+	rss = e->use.shared + e->use.process + rails * n * MEMORY_SERVER_CLIENT_BYTES +
+	      connecting(in) * MEMORY_TLS_BYTES + psn_registry(rails * n) + of_regions * region;
 	rss += s->own ? MEMORY_SERVER_BYTES + server_tables(in, &z) + slab : s->rss_bytes;
 	end_set_memory(e, in, h, rss, s->own ? 0 : s->rss_bytes, h->kernel_bytes);
 }
@@ -259,9 +259,10 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 	add_queues(&e->use, h->driver, &z, ends);
 	e->use.kernel += rails * n * MEMORY_TIME_WAIT_BYTES;
 	end_set_memory(e, in, h,
-		       MEMORY_GENERATOR_BYTES + ends * MEMORY_WORKER_BYTES + workers * WORKER_HISTS * HIST_BYTES + e->use.shared +
-		       e->use.process + rails * n * MEMORY_CLIENT_BYTES + ends * z.qps * MEMORY_POOL_SLOT_BYTES +
-		       connecting(in) * MEMORY_TLS_BYTES + pinned, 0, in->same_machine ? 0 : h->kernel_bytes);
+		       MEMORY_GENERATOR_BYTES + ends * MEMORY_WORKER_BYTES + workers * WORKER_HISTS * HIST_BYTES +
+		       e->use.shared + e->use.process + rails * n * MEMORY_CLIENT_BYTES +
+		       ends * z.qps * MEMORY_POOL_SLOT_BYTES + connecting(in) * MEMORY_TLS_BYTES + pinned, 0,
+		       in->same_machine ? 0 : h->kernel_bytes);
 }
 
 /* --- the table --- */

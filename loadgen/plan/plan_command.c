@@ -94,7 +94,8 @@ static void print_server(const struct plan *p)
 	const struct estimate_server *s = &p->in.server;
 
 	utf8_print_line(stdout,
-			"Server: %s%s with --threads %llu --max-clients %llu --credits %llu --message-size %llu --region-size %llu",
+			"Server: %s%s with --threads %llu --max-clients %llu --credits %llu --message-size %llu "
+			"--region-size %llu",
 			s->own ? "started by performance_test" : p->cfg->server, s->own ? "" : ", running",
 			(unsigned long long)s->size.threads, (unsigned long long)s->size.max_clients,
 			(unsigned long long)s->size.credits, (unsigned long long)s->size.message_bytes,

@@ -292,8 +292,8 @@ static void server_that_runs(const struct hosts *h, struct estimate_server *s)
 static void server_of_our_own(const struct loadgen_config *c, struct estimate_server *s)
 {
 	*s = (struct estimate_server){
-		.own = true, .fds = NAN, .process_threads = NAN, .rss_bytes = NAN, .pinned_bytes = NAN, .qps = NAN, .cqs = NAN,
-		.mrs = NAN,
+		.own = true, .fds = NAN, .process_threads = NAN, .rss_bytes = NAN, .pinned_bytes = NAN, .qps = NAN,
+		.cqs = NAN, .mrs = NAN,
 	};
 	needs_of_server(c, &s->size);
 	s->inline_bytes = MIN(s->size.message_bytes, c->tuning.inline_bytes);

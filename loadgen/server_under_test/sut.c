@@ -250,7 +250,8 @@ static bool go_on_with_another(struct sut *s)
 
 	if (!s->cfg->reconnect_ns)
 		return false;
-	log_warn("the server%s ended, and another one answers in its place: the run goes on with that one (--reconnect)",
+	log_warn("the server%s ended, and another one answers in its place: the run goes on with that one "
+		 "(--reconnect)",
 		 which(s, text, sizeof(text)));
 	s->restarts++;
 	json_decref(s->baseline);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Derives settings from rdma_server's options and checks the options against each other. No I/O but interface
- * indices. */
+/* Derives settings from rdma_server's options, and checks them against each other. No I/O except interface indices. */
 #include "server/config/config.h"
 
 #include <errno.h>

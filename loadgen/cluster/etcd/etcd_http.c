@@ -194,11 +194,13 @@ void etcd_answer_error(const struct etcd_target *t, int code, const char *messag
 	if (strstr(message, "database space exceeded")) {
 		say(t, ETCD_NO, "has a full database (raise its --quota-backend-bytes, or compact and defragment it)",
 		    message, out);
-	} else if (strstr(message, "invalid auth token") || strstr(message, "revision of auth store is old") || code == 16) {
+	} else if (strstr(message, "invalid auth token") || strstr(message, "revision of auth store is old") ||
+		   code == 16) {
 		say(t, ETCD_LOGIN, "wants a new login", message, out);
 	} else if (strstr(message, "user name is empty")) {
 		say(t, ETCD_NO,
-		    "wants a user and a password: give the token with --token-file, RAMPART_TOKEN or ?token=SECRET in the URL",
+		    "wants a user and a password: give the token with --token-file, RAMPART_TOKEN or ?token=SECRET in "
+		    "the URL",
 		    message, out);
 		code = 16;
 	} else if (strstr(message, "authentication failed") || strstr(message, "authentication is not enabled")) {

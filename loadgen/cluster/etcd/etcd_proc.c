@@ -129,7 +129,8 @@ static void end(struct etcd_proc *p)
 /* A port that is currently free on all addresses; 0: none. */
 static uint16_t free_port(int family)
 {
-	union { struct sockaddr any; struct sockaddr_in in; struct sockaddr_in6 in6; } a = { .in6.sin6_family = (sa_family_t)family };
+	union { struct sockaddr any; struct sockaddr_in in; struct sockaddr_in6 in6; } a = {
+		.in6.sin6_family = (sa_family_t)family };
 	socklen_t n = sizeof(a);
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool bound = fd >= 0 && bind(fd, &a.any, n) == 0 && getsockname(fd, &a.any, &n) == 0;
@@ -217,7 +218,8 @@ static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const
 		serves = ask(h, path, json_incref(body), &a);
 		if (!serves && has_ended(p, 20)) {
 			snprintf(err, err_size,
-				 "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say why)", log);
+				 "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say "
+				 "why)", log);
 			ret = -ECHILD;
 		} else if (!serves && (clock_now_ns() > end_ns || a.outcome == ETCD_NO)) {
 			snprintf(err, err_size, "%.400s (%.200s may say why%s)", a.why, log,
