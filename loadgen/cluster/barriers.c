@@ -36,7 +36,7 @@ struct use {			/* what one host uses */
 struct barriers {
 	uint32_t hosts, full;
 	size_t bytes_max;
-	size_t memory;		/* of all hosts */
+	size_t memory;		/* memory that all hosts use */
 	TAILQ_HEAD(, barrier) all;	/* in the order in which the first host arrived */
 	struct use use[];	/* by rank */
 };

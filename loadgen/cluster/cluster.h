@@ -25,7 +25,7 @@ struct cluster_config {
 	struct etcd_config etcd;	/* with the lease: a host that is silent for that long is lost */
 	uint32_t hosts;		/* number of hosts in the run; 0: the leader decides */
 	uint64_t join_timeout_ns;	/* longest wait for the membership to be sealed */
-	bool leads;		/* only this host becomes rank 0, whoever came first */
+	bool leads;		/* this host becomes rank 0, even if others came first */
 	bool joins;		/* this host never becomes rank 0 */
 	bool go_on_after_loss;	/* barriers do not wait for hosts that are lost */
 };

@@ -43,7 +43,7 @@ struct member {			/* a host of the sealed membership */
 	json_t *about;		/* NULL: not known */
 	bool lost;		/* or left early */
 	bool left;		/* its part of the run is over */
-	bool put_out;		/* by this leader */
+	bool put_out;		/* this leader removed the host */
 };
 
 struct question {			/* a member's request for the leader's clock */
@@ -58,7 +58,7 @@ struct cluster {
 	/* Joining. */
 	enum phase phase;
 	char id[HOST_ID_LEN + 1];
-	char key[64];			/* of this host */
+	char key[64];			/* key of this host */
 	int64_t created;		/* the revision that created the key; 0: not created yet */
 	json_t *entry;
 	cluster_check_fn *check;
@@ -70,7 +70,7 @@ struct cluster {
 	struct ev_timer waiting;
 	bool joining;			/* cluster_join runs the loop */
 	/* The run. */
-	char uuid[HOST_ID_LEN + 1];	/* of the run; before the seal, the one it gets if this host seals it */
+	char uuid[HOST_ID_LEN + 1];	/* UUID of the run; before the seal, the one this host would give it */
 	int64_t epoch;			/* the revision of the seal; 0: not sealed */
 	struct member *hosts;		/* by rank */
 	uint32_t host_count, rank;

@@ -40,7 +40,7 @@ extern const char *const loadgen_arrival_names[];	/* in the order of the enum, N
 enum operation { OPERATION_WRITE, OPERATION_SEND, OPERATION_READ, OPERATION_WRITE_IMM };
 extern const char *const loadgen_operation_names[];
 
-/* Whether a run that loses a load host stops. */
+/* What a run does after losing a load host. */
 enum host_loss { HOST_LOSS_STOP, HOST_LOSS_CONTINUE };
 
 /* The ratio of the operations of --workload mixed. */
@@ -105,7 +105,7 @@ struct loadgen_config {
 	uint64_t floor;			/* clients that connect one at a time before and after the steps */
 	uint64_t seed;
 	uint64_t memory_floor_percent, cpu_floor_percent;	/* the ramp stops below; 0: it does not */
-	uint64_t timeout_ns;		/* of one stage of connecting */
+	uint64_t timeout_ns;		/* longest time for one stage of connecting */
 	uint64_t step_timeout_ns;	/* to connect all clients of a step; 0: derived */
 	const char *output;
 	const char *name;

@@ -15,7 +15,7 @@
 struct target {
 	char name[TARGET_NAME_BYTES];	/* as it was given */
 	char host[RAIL_NAME_BYTES];	/* a name or an address, without brackets */
-	uint16_t port;			/* of its TLS listener */
+	uint16_t port;			/* port of its TLS listener */
 };
 
 struct targets {

@@ -17,8 +17,8 @@
 struct estimate_host {
 	enum memory_driver driver;
 	double max_qp, max_qp_wr, max_cq, max_cqe, max_mr, max_mw, max_srq_wr;	/* of each device */
-	double nofile, memlock;			/* of the process */
-	double memory_bytes, available_bytes;	/* of the machine */
+	double nofile, memlock;			/* limits of the process */
+	double memory_bytes, available_bytes;	/* memory of the machine */
 	double kernel_bytes;			/* already used by the kernel (res_machine_kernel_bytes) */
 	double ports, ports_resting;		/* local ports of one address; those that TCP sockets occupy already */
 	/* Descriptors to watch a port of the device, and to sample the process and the machine, without those for its

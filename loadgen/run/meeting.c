@@ -87,7 +87,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-/* The i-th server of the run; NULL: no more. */
+/* The i-th server of the run, from 0; NULL beyond the last. */
 static const char *server_at(const struct loadgen_config *cfg, uint32_t i, uint16_t *port)
 {
 	*port = cfg->targets.n > 1 && i < cfg->targets.n ? cfg->targets.v[i].port : (uint16_t)cfg->tls_port;

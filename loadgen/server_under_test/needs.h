@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a run needs of its server: as options for a server of our own, and as a check of the description of any
- * server. */
+/* Derives what a run needs of its server: options for a server of our own, and a check of any server's description. */
 #ifndef RAMPART_LOADGEN_NEEDS_H
 #define RAMPART_LOADGEN_NEEDS_H
 

@@ -7,7 +7,7 @@
 #include "common/base/rails.h"
 
 struct sut_place {
-	struct addr addrs[RAILS_MAX];	/* of each rail */
+	struct addr addrs[RAILS_MAX];	/* addresses of each rail */
 	const char *names[RAILS_MAX];	/* names that the certificate must have there */
 };
 

@@ -59,7 +59,7 @@ struct sut {
 	struct server_proc *proc;	/* NULL with --server */
 	bool told_to_stop;
 	bool gone;			/* our own server ended */
-	struct addr addrs[RAILS_MAX];	/* of each rail */
+	struct addr addrs[RAILS_MAX];	/* addresses of each rail */
 	const char *names[RAILS_MAX];	/* names that the certificate must have there */
 	struct control *control;
 	struct {

@@ -9,8 +9,8 @@
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/* Moves the letters, digits and bytes of `allowed` that *p begins with to `out`. 0, or -EINVAL if there are none or
- * more than `max`. */
+/* Copies the leading bytes of *p that are letters, digits or in `allowed` to `out`, and moves *p past them. 0, or
+ * -EINVAL if there are none or more than `max`. */
 static int take_part(const char **p, const char *allowed, char *out, size_t max)
 {
 	size_t n = 0;
