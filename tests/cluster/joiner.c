@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A host of a run without load: joins, measures its clock, starts with the others at one moment, passes barriers, and prints what
- * it sees, a line each. With --shift-s its CLOCK_MONOTONIC is as many seconds ahead as that of another machine may be.
+/* A host of a run without load: joins, measures its clock, starts together with the others, passes barriers, and prints
+ * a line for each event. --shift-s sets its CLOCK_MONOTONIC ahead, like that of a machine that booted earlier.
  *
  * Usage: joiner URL NAME HOSTS [--lease-s N] [--timeout-s N] [--shift-s N] [--note-kb N] [--leads] [--joins] [--go-on]
- *	[--barriers N]	(0: passes barriers until it is ended)
- * Prints: joined RANK HOSTS EPOCH UUID MS | refused WHY | start REAL_NS LATE_NS ERROR_NS | notes BYTES | lost RANK WHY | out WHY |
- * over. Exit status: 0 over, 1 out or lost, 3 not joined. */
+ * 	[--barriers N]	(0: passes barriers until it is ended)
+ * Prints: joined RANK HOSTS EPOCH UUID MS | refused WHY | start REAL_NS LATE_NS ERROR_NS | notes BYTES | lost RANK WHY
+ * | out WHY | over. Exit status: 0 over, 1 out or lost, 3 not joined. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 static int64_t shift_s;
 
-/* The program is linked so that its archives call this. */
+/* --wrap makes the calls in the program's archives come here. */
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes that join a run through a real etcd: ranks, the common start, and what they say when one of them is killed or stopped.
- * ROUNDS=100 in the environment makes more rounds. */
+/* Processes that join a run through a real etcd: ranks, the common start, and what they print when one of them is
+ * killed or stopped. ROUNDS=100 in the environment makes more rounds. */
 #include "tests/unit/helpers/unit.h"
 
 #include <signal.h>
@@ -16,8 +16,8 @@
 
 #define WAIT_NS		(60 * NS_PER_S)
 #define JOINERS_MAX	64
-#define LEASE_S		"2"	/* where a host is to be lost */
-#define LONG_LEASE_S	"40"	/* where none may be, however rarely this machine lets a joiner run */
+#define LEASE_S		"2"	/* for tests that lose a host */
+#define LONG_LEASE_S	"40"	/* for tests that must not lose one, even if this machine seldom lets a joiner run */
 
 static char folder[] = "/tmp/rampart-joiners-XXXXXX", program[512];
 static pid_t etcd, joiners[JOINERS_MAX];
@@ -59,14 +59,14 @@ static int stop_etcd(void **state)
 	(void)state;
 	kill(etcd, SIGKILL);
 	waitpid(etcd, NULL, 0);
-	/* A joiner that is to end with 1 may have ended so by a sanitizer. */
+	/* A joiner whose expected exit status is 1 may have been ended by a sanitizer instead. */
 	snprintf(command, sizeof(command), "! grep -E 'Sanitizer|runtime error' %s/errors", folder);
 	found = system(command);
 	snprintf(command, sizeof(command), "rm -rf %s", folder);
 	return system(command) || found;
 }
 
-/* Starts the joiners of a new run. The first is to lead, so that it is known which one does. */
+/* Starts the joiners of a new run. The first one leads, so that the tests know the leader. */
 static void start(unsigned n, char *lease_s, char *barriers, unsigned hours_apart)
 {
 	char hosts[8], name[16], output[16], shift[32], old[64];
@@ -80,12 +80,12 @@ static void start(unsigned n, char *lease_s, char *barriers, unsigned hours_apar
 		snprintf(shift, sizeof(shift), "--shift-s=%u", i * hours_apart * 3600);
 		snprintf(output, sizeof(output), "o%u", i);
 		snprintf(old, sizeof(old), "%s/%s", folder, output);
-		unlink(old);	/* its lines are not to be taken for those of the new run */
+		unlink(old);	/* lines of an earlier run must not count */
 		joiners[i] = spawn(argv, output);
 	}
 }
 
-/* The joiner's line that begins with `word`, waited for; false if it ended without one. */
+/* Finds the joiner's line that begins with `word`, waiting for it if `wait`; false if there is none. */
 static bool find_line(unsigned i, const char *word, char line[1024], bool wait)
 {
 	uint64_t end = clock_now_ns() + WAIT_NS;
@@ -125,7 +125,7 @@ static void assert_ends_with(unsigned i, int wanted)
 	fail_msg("joiner %u ended with %d instead of %d%s", i, status, wanted, system(command) ? "" : "; its output is above");
 }
 
-/* One whole run: every rank once, the same epoch, everybody starts and ends. Prints how long joining took and the skew. */
+/* Checks a whole run: each rank exists once, epochs are equal, all start and end. Prints join time and skew. */
 static void check_run(unsigned n, bool print)
 {
 	bool has[JOINERS_MAX] = { false };
@@ -184,7 +184,7 @@ static void rounds__64_joiners__ranks_once(void **state)
 	check_run(64, true);
 }
 
-/* What every survivor says of the one that was lost; its rank is in the line, and so is its name. */
+/* Checks that every survivor names the lost host in its line. */
 static void survivors_name(unsigned lost, unsigned n, uint64_t since_ns)
 {
 	char line[1024], name[16];
@@ -236,7 +236,7 @@ static void stop__member_comes_back__it_is_out(void **state)
 	assert_true(find_line(2, "out", line, false));
 }
 
-/* Arrivals of rank 2 at barriers that nobody announced, written by this test in that host's name. */
+/* Writes arrivals at barriers that nobody announced, in the name of the host with rank 2. */
 static void write_bogus_arrivals(const char *uuid, unsigned n)
 {
 	struct etcd_target target = { .patience_ns = 10 * NS_PER_S };
@@ -281,7 +281,7 @@ static void hostile__barriers_without_end__put_out_by_name_on_all(void **state)
 		} else if (find_line(i, "lost", line, false)) {
 			assert_non_null(strstr(line, "(rank 2) is put out of the run: it is at more than 32 barriers"));
 		} else {
-			/* The leader has ended before this host was told. */
+			/* The leader ended before it could tell this host. */
 			assert_int_not_equal(i, 0);
 			assert_true(find_line(i, "out", line, false));
 		}
@@ -303,7 +303,7 @@ static void clocks__hours_apart__start_together(void **state)
 		first = at < first ? at : first;
 		last = at > last ? at : last;
 	}
-	/* Not hours: what is left is the error of the offset, which depends on how busy the machine is. */
+	/* The difference is not hours, only the error of the offset, which depends on how busy the machine is. */
 	assert_true(last - first < (long long)NS_PER_S);
 	print_message("clocks 5 h apart: planned starts are %.3f ms apart\n", (double)(last - first) / 1e6);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes one call of a program fail: linked into it with --wrap for each WRAP below, so that calls of the project's own
- * sources come here, and those of libraries and of the fakes do not.
+/* Makes one call of a program fail. The program is linked with --wrap for each WRAP below, so calls from the project's
+ * own sources come here, but not those from libraries and the fakes.
  *
- * FAULT=KIND:K makes the K-th call of that kind fail, in the program that FAULT_PROGRAM names, with the error that is
- * the usual one of that call. FAULT_NOTES names a file: it gets "failed FUNCTION" when that happens, and at the end
- * "calls KIND N" for each kind and "descriptors open N"; without FAULT also "first KIND K" and "last KIND K" for each place
- * that calls come from. With FAULT_TRACE the place is shown on stderr.
- */
+ * FAULT=KIND:K makes the K-th call of that kind fail, with its usual error, in the program that FAULT_PROGRAM names.
+ * The file FAULT_NOTES gets "failed FUNCTION" when that happens, and at the end "calls KIND N" for each kind and
+ * "descriptors open N"; without FAULT also "first KIND K" and "last KIND K" for each calling place. FAULT_TRACE prints
+ * the place on stderr. */
 #include <dirent.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -48,7 +47,7 @@ static bool counts;
 static enum kind wanted = KINDS;
 static unsigned wanted_k;
 
-/* Calls by where they come from: those from one place are much alike, so that the first and the last stand for all. */
+/* Calls by the place that makes them, which are so alike that the sweep fails only the first and the last. */
 #define PLACES (1u << 16)
 #define FRAMES 24
 static struct place {
@@ -253,7 +252,7 @@ static int device_fault(const char *name)
 	return getenv("FAULT_ERRNO") ? atoi(getenv("FAULT_ERRNO")) : ENOMEM;
 }
 
-/* Open ones but for the notes'. */
+/* Counts open descriptors except the one for the notes. */
 static unsigned descriptors(void)
 {
 	unsigned n = 0;
@@ -294,7 +293,7 @@ static void __attribute__((constructor)) begin(void)
 		}
 	if (!program || strcmp(program, program_invocation_short_name) != 0)
 		return;
-	/* OpenSSL leaks by itself what its initialisation, and that of its random numbers, has made when they fail. */
+	/* Initialise OpenSSL and its random numbers before calls fail, because that leaks when it fails. */
 	CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free);
 	OPENSSL_init_ssl(0, NULL);
 	(void)!__real_RAND_bytes(&byte, 1);

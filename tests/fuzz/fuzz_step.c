@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzzes how a member takes the announcements of the leader of a run on several hosts: the next step, or the end of the run. */
+/* How a member of a run on several hosts reads the leader's announcements: the next step, or the end of the run. */
 #include <jansson.h>
 
 #include "common/base/log.h"
@@ -14,7 +14,7 @@
 
 static struct loadgen_config cfg;
 
-/* A step that is refused has a line of the log, which nobody reads here. */
+/* A refused step is logged; nobody reads the log here. */
 void log_write(enum log_level level, const char *fmt, ...)
 {
 	(void)level;
@@ -36,7 +36,7 @@ bool log_is_due(uint64_t *next_ns, uint64_t every_ns)
 
 const char *const log_level_names[] = { "error", "warn", "info", "debug", NULL };
 
-/* What is taken has room for all that the workload puts into a message, and not more clients than there are. */
+/* An accepted step has room for all that the workload puts into a message, and no more clients than exist. */
 static void check_step(const struct ramp *r, const struct step_figures *f)
 {
 	char why[256] = "";

@@ -12,7 +12,7 @@
 
 static uint64_t state;
 
-/* Steele, Lea, Flood: SplitMix64. */
+/* SplitMix64 (Steele, Lea, Flood). */
 static uint64_t next(uint64_t below)
 {
 	uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
@@ -52,7 +52,7 @@ static json_t *other_text(const json_t *old)
 	return json_string(text);	/* NULL if it is not UTF-8 */
 }
 
-/* Another value in the place of one; a new reference. NULL: none. */
+/* Returns a new reference to a replacement for the value; NULL: none. */
 static json_t *other(const json_t *old)
 {
 	switch (next(12)) {
@@ -112,7 +112,7 @@ static void change_element(json_t *array, size_t i, json_t *value)
 	}
 }
 
-/* Changes the value with the number *at in the order of the walk, and returns true. */
+/* Walks the values, changes the one with the number *at, and returns true. */
 static bool change(json_t *o, size_t *at)
 {
 	const char *key;
