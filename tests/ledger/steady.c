@@ -88,7 +88,7 @@ static int find_program_text(struct dl_phdr_info *info, size_t size, void *arg)
 			text_begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
 			text_end = text_begin + info->dlpi_phdr[i].p_memsz;
 		}
-	return 1;	/* the program comes first */
+	return 1;	/* the program comes first in the list */
 }
 
 static void __attribute__((constructor)) find_originals(void)
@@ -107,7 +107,7 @@ static void count_copy(const void *caller, size_t n)
 			copied_bits[bit]();
 }
 
-/* Before the constructor has run, the loader and other constructors copy, too. */
+/* The loader and other constructors copy before this file's constructor has run. */
 static void *copy_bytes(void *to, const void *from, size_t n)
 {
 	unsigned char *t = to;
@@ -132,7 +132,7 @@ void *memmove(void *to, const void *from, size_t n)
 	return copy_bytes(to, from, n);
 }
 
-/* _FORTIFY_SOURCE turns calls of memcpy and memmove into calls of these. */
+/* _FORTIFY_SOURCE turns calls of memcpy and memmove into calls of these functions. */
 void *__memcpy_chk(void *restrict to, const void *restrict from, size_t n, size_t room);
 void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
 
