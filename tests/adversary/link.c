@@ -311,8 +311,8 @@ int link_answer(struct link *l)
 {
 	uint16_t code;
 
-	/* A server that ends a connection acknowledges nothing more, so on a busy machine a request may use up its retries
-	 * before the disconnect is handled. */
+	/* A server that ends a connection acknowledges nothing more, so on a busy machine a request may exhaust its
+	 * retries before the disconnect is handled. */
 	if (l->wc_status == IBV_WC_RETRY_EXC_ERR && link_wait(l, has_event) && l->event.type == CM_DISCONNECTED)
 		return answer("disconnected");
 	if (l->wc_status != IBV_WC_SUCCESS)
