@@ -49,8 +49,9 @@ static const struct opt options[] = {
 	  .def = "the device's", .help = "Address that TLS connections come from." },
 	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
 	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10", .help = "Longest time for every wait." },
-	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names, .metavar = "NAME",
-	  .def = "rdma", .help = "What HELLOs ask for; without rdma no device is opened, and its modes are not for it." },
+	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names,
+	  .metavar = "NAME", .def = "rdma",
+	  .help = "What HELLOs ask for; without rdma no device is opened, and its modes are not for it." },
 };
 
 static const struct opts_spec spec = {

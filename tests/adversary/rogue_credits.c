@@ -130,7 +130,8 @@ static int crowd_in(struct rogue *r, const struct mode *m)
 		connected++;
 	if (connected == n) {
 		begun = server > 1 ? begin_unseen(links, n, crowd, sent, server) : begin(links, n, crowd, sent);
-		answer("%u clients, %u messages each%s", n, in_flight_max(crowd), begun ? "" : ", not all were received");
+		answer("%u clients, %u messages each%s", n, in_flight_max(crowd),
+		       begun ? "" : ", not all were received");
 		ended = go_on(links, n, crowd, sent, r->timeout_ns);
 	}
 	for (unsigned i = 0; links && i <= connected && i < n; i++)

@@ -203,7 +203,8 @@ static int requests(struct rogue *r, const struct mode *m)
 	if (q.under_way > 0)
 		return no_answer("%d rejected, %d lost, %d without an end", q.rejected, q.lost, q.under_way);
 	cm_channel_free(q.cm);
-	return q.rejected ? answer("%d rejected, %d lost", q.rejected, q.lost) : no_answer("none of %d was rejected", n);
+	return q.rejected ? answer("%d rejected, %d lost", q.rejected, q.lost) :
+			    no_answer("none of %d was rejected", n);
 }
 
 /* ---- control sessions */

@@ -232,7 +232,8 @@ static bool canary_pass(struct link *l, enum ibv_wr_opcode opcode, uint32_t *dif
 		n = bytes - at < sizeof(data) ? bytes - at : (uint32_t)sizeof(data);
 		for (uint32_t i = 0; i < n; i++)
 			data[i] = canary_byte(at + i);
-		if (link_one_sided(l, opcode, data, n, l->grant.region_addr + at, l->grant.region_rkey) != IBV_WC_SUCCESS)
+		if (link_one_sided(l, opcode, data, n, l->grant.region_addr + at,
+				   l->grant.region_rkey) != IBV_WC_SUCCESS)
 			return false;
 		for (uint32_t i = 0; i < n; i++)
 			*differ += data[i] != canary_byte(at + i);

@@ -199,7 +199,8 @@ static bool end_live_deep(struct rogue *r, struct end *e, uint16_t depth)
 	if (!end_dial(e))
 		return false;
 	put_proof(e, proof);
-	if (end_write(e, proof, sizeof(proof)) && end_read(e, proof, sizeof(proof), r->timeout_ns, &closed) == sizeof(proof))
+	if (end_write(e, proof, sizeof(proof)) &&
+	    end_read(e, proof, sizeof(proof), r->timeout_ns, &closed) == sizeof(proof))
 		return true;
 	no_answer("the server shows no proof");
 	return false;
@@ -220,8 +221,10 @@ bool socket_check(struct rogue *r)
 		end_close(&e);
 		return false;
 	}
-	works = end_write(&e, out, put_echo(out)) && end_read(&e, in, sizeof(in), r->timeout_ns, &closed) == sizeof(in) &&
-		end_write(&e, out, put_record(out, RECORD_BYE, 0)) && end_read(&e, in, 1, r->timeout_ns, &closed) == 0 && closed;
+	works = end_write(&e, out, put_echo(out)) &&
+		end_read(&e, in, sizeof(in), r->timeout_ns, &closed) == sizeof(in) &&
+		end_write(&e, out, put_record(out, RECORD_BYE, 0)) &&
+		end_read(&e, in, 1, r->timeout_ns, &closed) == 0 && closed;
 	end_close(&e);
 	if (!works)
 		no_answer("a client that keeps to the protocol is not served");
@@ -230,12 +233,14 @@ bool socket_check(struct rogue *r)
 
 /* ---- modes */
 
-enum spoilt { LONG, KIND, RESERVED, IMM, PROOF_AGAIN, TYPE, LENGTH, EMPTY, PUSH_REGION, PUSH_HUGE, FLOOD, BYE_AND_MORE };
+enum spoilt { LONG, KIND, RESERVED, IMM, PROOF_AGAIN, TYPE, LENGTH, EMPTY, PUSH_REGION, PUSH_HUGE, FLOOD,
+	       BYE_AND_MORE };
 
 /* Writes what is sent on a live connection. Returns its size. */
 static size_t spoil(enum spoilt how, const struct frame_grant *g, uint8_t *out, size_t size)
 {
-	struct msg_push push = { .bytes = how == PUSH_HUGE ? g->message_bytes : 1, .region_offset = how == PUSH_REGION };
+	struct msg_push push = { .bytes = how == PUSH_HUGE ? g->message_bytes : 1,
+				 .region_offset = how == PUSH_REGION };
 	size_t n = put_echo(out);
 
 	switch (how) {

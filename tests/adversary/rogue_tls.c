@@ -66,7 +66,8 @@ static bool read_frame(struct raw *w, struct frame_header *h)
 	if (frame_decode_header(buf, FRAME_REPORT_BYTES_MAX, h))
 		return false;
 	for (size_t have = FRAME_HEADER_BYTES; have < h->length; have += got)
-		if (SSL_read_ex(w->ssl, buf, h->length - have < sizeof(buf) ? h->length - have : sizeof(buf), &got) != 1)
+		if (SSL_read_ex(w->ssl, buf, h->length - have < sizeof(buf) ? h->length - have : sizeof(buf),
+				&got) != 1)
 			return false;
 	return true;
 }

@@ -74,8 +74,8 @@ static void serve(struct sockaddr_in *at, const char *certs)
 	snprintf(path, sizeof(path), "%s/server.key", certs);
 	if (SSL_CTX_use_PrivateKey_file(ctx, path, SSL_FILETYPE_PEM) != 1)
 		errx(3, "%s is no key", path);
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) || bind(fd, (struct sockaddr *)at, sizeof(*at)) ||
-	    listen(fd, 1))
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(fd, (struct sockaddr *)at, sizeof(*at)) || listen(fd, 1))
 		err(3, "port %u", ntohs(at->sin_port));
 	ssl = new_ssl(ctx, accept(fd, NULL, NULL));
 	if (SSL_accept(ssl) != 1)

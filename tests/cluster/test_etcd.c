@@ -46,7 +46,8 @@ static void etcd_begin(const char *option, const char *value)
 		execlp("etcd", "etcd", "--name", "r", "--data-dir", etcd.data, "--listen-client-urls", etcd.client,
 		       "--advertise-client-urls", etcd.client, "--listen-peer-urls", "unix://peer:0",
 		       "--initial-advertise-peer-urls", "unix://peer:0", "--initial-cluster", "r=unix://peer:0",
-		       "--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error", option, value, NULL);
+		       "--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error", option, value,
+		       NULL);
 		_exit(127);
 	}
 	for (uint64_t end = clock_now_ns() + WAIT_NS; clock_now_ns() < end; usleep(10000)) {

@@ -39,9 +39,10 @@ static pid_t spawn(char *const argv[], const char *output)
 static int start_etcd(void **state)
 {
 	char client[64];
-	char *argv[] = { "etcd", "--name", "r", "--data-dir", "data", "--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", "unix://peer:0", "--initial-advertise-peer-urls", "unix://peer:0", "--initial-cluster",
-		"r=unix://peer:0", "--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error", NULL };
+	char *argv[] = { "etcd", "--name", "r", "--data-dir", "data", "--listen-client-urls", client,
+		"--advertise-client-urls", client, "--listen-peer-urls", "unix://peer:0",
+		"--initial-advertise-peer-urls", "unix://peer:0", "--initial-cluster", "r=unix://peer:0",
+		"--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error", NULL };
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
@@ -74,7 +75,8 @@ static void start(unsigned n, char *lease_s, char *barriers, unsigned hours_apar
 	snprintf(url, sizeof(url), "etcd://127.0.0.1:%u/run%u", port, ++runs);
 	snprintf(hosts, sizeof(hosts), "%u", n);
 	for (unsigned i = 0; i < n; i++) {
-		char *argv[] = { program, url, name, hosts, "--lease-s", lease_s, "--barriers", barriers, i ? "--joins" : "--leads", shift, NULL };
+		char *argv[] = { program, url, name, hosts, "--lease-s", lease_s, "--barriers", barriers,
+			i ? "--joins" : "--leads", shift, NULL };
 
 		snprintf(name, sizeof(name), "host%u", i);
 		snprintf(shift, sizeof(shift), "--shift-s=%u", i * hours_apart * 3600);
@@ -122,7 +124,8 @@ static void assert_ends_with(unsigned i, int wanted)
 	if (status == wanted)
 		return;
 	snprintf(command, sizeof(command), "cat %s/o%u >&2", folder, i);
-	fail_msg("joiner %u ended with %d instead of %d%s", i, status, wanted, system(command) ? "" : "; its output is above");
+	fail_msg("joiner %u ended with %d instead of %d%s", i, status, wanted,
+		 system(command) ? "" : "; its output is above");
 }
 
 /* Checks a whole run: each rank exists once, epochs are equal, all start and end. Prints join time and skew. */
@@ -153,8 +156,8 @@ static void check_run(unsigned n, bool print)
 		assert_false(find_line(i, "bad", line, false));
 	}
 	if (print)
-		print_message("%u joiners: joined and sealed within %llu ms; planned starts are %.3f ms apart\n", n, most_ms,
-			      (double)(last - first) / 1e6);
+		print_message("%u joiners: joined and sealed within %llu ms; planned starts are %.3f ms apart\n", n,
+			      most_ms, (double)(last - first) / 1e6);
 }
 
 static void rounds(unsigned n, unsigned wanted)
@@ -197,8 +200,8 @@ static void survivors_name(unsigned lost, unsigned n, uint64_t since_ns)
 		assert_true(find_line(i, lost ? "lost" : "out", line, false));
 		assert_non_null(strstr(line, name));
 	}
-	print_message("host%u lost: the survivors named it and ended after %.2f s, with a lease of " LEASE_S " s\n", lost,
-		      (double)(clock_now_ns() - since_ns) / NS_PER_S);
+	print_message("host%u lost: the survivors named it and ended after %.2f s, with a lease of " LEASE_S " s\n",
+		      lost, (double)(clock_now_ns() - since_ns) / NS_PER_S);
 }
 
 static void kill__member_or_leader__survivors_name_it(void **state)
@@ -250,8 +253,8 @@ static void write_bogus_arrivals(const char *uuid, unsigned n)
 	assert_int_equal(etcd_http_new(&target, NULL, &http), 0);
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(key, sizeof(key), "%s/up/at/bogus-%u.2", uuid, i);
-		etcd_ask(http, "kv/put", json_pack("{s:o, s:o}", "key", etcd_key(root, key), "value", etcd_bytes("-", 1)), "",
-			       10 * NS_PER_S, &a);
+		etcd_ask(http, "kv/put", json_pack("{s:o, s:o}", "key", etcd_key(root, key),
+			 "value", etcd_bytes("-", 1)), "", 10 * NS_PER_S, &a);
 		assert_int_equal(a.outcome, ETCD_OK);
 	}
 	etcd_http_free(http);
@@ -322,7 +325,8 @@ int main(int argc, char **argv)
 	char here[256] = "", *slash;
 
 	(void)argc;
-	snprintf(program, sizeof(program), "%s%s%.200s", argv[0][0] == '/' ? "" : getcwd(here, sizeof(here)), argv[0][0] == '/' ? "" : "/", argv[0]);
+	snprintf(program, sizeof(program), "%s%s%.200s", argv[0][0] == '/' ? "" : getcwd(here, sizeof(here)),
+		 argv[0][0] == '/' ? "" : "/", argv[0]);
 	slash = strrchr(program, '/');
 	snprintf(slash + 1, sizeof(program) - (size_t)(slash + 1 - program), "joiner");
 	return cmocka_run_group_tests(tests, start_etcd, stop_etcd);

@@ -107,12 +107,14 @@ static socklen_t name_of(uint16_t port, struct sockaddr_un *out)
 	memset(out, 0, sizeof(*out));
 	out->sun_family = AF_UNIX;
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "rampart-%s-%u", net ? net : "", port));
+			   (size_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "rampart-%s-%u",
+					    net ? net : "", port));
 }
 
 static void put(struct link *l, struct packet *p, const void *data)
 {
-	struct iovec parts[2] = { { p, offsetof(struct packet, data) }, { (void *)(uintptr_t)data, data ? p->bytes : 0 } };
+	struct iovec parts[2] = { { p, offsetof(struct packet, data) },
+				  { (void *)(uintptr_t)data, data ? p->bytes : 0 } };
 	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
 
 	if (sendmsg(l->fd, &m, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
@@ -271,7 +273,8 @@ static bool take_send(struct link *l, const struct packet *p)
 {
 	if (p->has_imm)
 		return fake_deliver_imm(l->qp, p->data, p->bytes, p->imm);
-	return p->solicited ? fake_deliver(l->qp, p->data, p->bytes) : fake_deliver_unsolicited(l->qp, p->data, p->bytes);
+	return p->solicited ? fake_deliver(l->qp, p->data, p->bytes) :
+			      fake_deliver_unsolicited(l->qp, p->data, p->bytes);
 }
 
 static bool take_request(struct link *l, const struct packet *p)

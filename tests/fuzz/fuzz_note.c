@@ -26,7 +26,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	loadgen_config_defaults(&cfg);
 	assert(step_new(4, 64, 1, &own) == 0 && step_merge_begin(own, 8, &all) == 0);
-	return loadgen_config_check(&cfg, 1, args, err, sizeof(err)) || workloads_apply(&cfg, 1, args, err, sizeof(err));
+	return loadgen_config_check(&cfg, 1, args, err, sizeof(err)) ||
+	       workloads_apply(&cfg, 1, args, err, sizeof(err));
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)

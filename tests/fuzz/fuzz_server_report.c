@@ -21,7 +21,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	loadgen_config_defaults(&cfg);
-	return loadgen_config_check(&cfg, 1, args, err, sizeof(err)) || workloads_apply(&cfg, 1, args, err, sizeof(err));
+	return loadgen_config_check(&cfg, 1, args, err, sizeof(err)) ||
+	       workloads_apply(&cfg, 1, args, err, sizeof(err));
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)

@@ -141,7 +141,8 @@ static void play(struct input *in, int peer)
 	for (int i = 0; i < 4; i++)
 		turn(peer);
 	/* All complete records were delivered. */
-	assert(over || stream_n - at < RECORD_HEADER_BYTES || stream_n - at - RECORD_HEADER_BYTES < be_get32(stream + at));
+	assert(over || stream_n - at < RECORD_HEADER_BYTES ||
+	       stream_n - at - RECORD_HEADER_BYTES < be_get32(stream + at));
 	assert(over || echoed == 0);
 	free(sent);
 }

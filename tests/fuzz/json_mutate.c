@@ -25,7 +25,8 @@ static uint64_t next(uint64_t below)
 static json_t *other_number(const json_t *old)
 {
 	static const double odd[] = { 0, -1, 1, 0.5, 1e-300, 1e300, -1e300, 9007199254740993.0, 4294967296.0, 1e19 };
-	static const json_int_t whole[] = { 0, 1, -1, 255, 65536, INT32_MAX, UINT32_MAX, INT64_MAX, INT64_MIN, 1000000000 };
+	static const json_int_t whole[] = { 0, 1, -1, 255, 65536, INT32_MAX, UINT32_MAX, INT64_MAX, INT64_MIN,
+					    1000000000 };
 	double v = json_number_value(old);
 
 	switch (next(5)) {
@@ -39,7 +40,8 @@ static json_t *other_number(const json_t *old)
 
 static json_t *other_text(const json_t *old)
 {
-	static const char *const odd[] = { "", "..", "../x", "<script>", "|`*_\\", "\033[2J", "\n", "%n%s", "\xe2\x80\xae", "a,b" };
+	static const char *const odd[] = { "", "..", "../x", "<script>", "|`*_\\", "\033[2J", "\n", "%n%s",
+					   "\xe2\x80\xae", "a,b" };
 	char text[TEXT_BYTES_MAX + 1];
 	const char *s = json_string_value(old);
 	size_t n = strnlen(s ? s : "", TEXT_BYTES_MAX);
