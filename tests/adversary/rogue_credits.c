@@ -41,7 +41,7 @@ static bool send_one_way(struct link *l)
 	return rc_send_unsolicited(&l->rc, buf, MESSAGE_BYTES) == 0;
 }
 
-/* Sends up to the crowd's number of messages in flight. `*sent` counts all. */
+/* Sends until the crowd's number of messages is in flight. `*sent` counts all that were ever sent. */
 static void send_more(struct link *l, const struct crowd *crowd, uint32_t *sent)
 {
 	while (!link_has_ended(l) && *sent - l->received < in_flight_max(crowd)) {

@@ -51,7 +51,7 @@ static void open_one(struct crowd *c, int i)
 		send_upto(c, i, c->hello_bytes / 2);
 }
 
-/* True if the server has closed it. */
+/* True if the server has closed the connection. */
 static bool is_over(struct pollfd *p)
 {
 	uint8_t buf[256];

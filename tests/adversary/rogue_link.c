@@ -378,7 +378,7 @@ static int do_message(struct link *l, const struct mode *m)
 	link_wait(l, replied);
 	if (l->received)
 		return answer("a reply");
-	/* The negative acknowledgement comes from the device; the server must end the connection as well. */
+	/* The device sends the negative acknowledgement; the server itself must end the connection as well. */
 	if (l->wc_status != IBV_WC_SUCCESS && l->wc_status != IBV_WC_RETRY_EXC_ERR && link_wait(l, has_event))
 		return answer("wc: %s, disconnected", link_wc_name(l->wc_status));
 	return link_answer(l);

@@ -125,7 +125,7 @@ hosts_run sizes 0 main --steps 3,8 --message-size 64,512 --repeat 2 --warmup 0.1
     says "sizes: all steps in their order" sizes '[.steps[] | [.target_clients, .message_bytes, .repetition]] | length == 8' \
         '[.hosts[].steps | length] == [8, 8]'
 
-# Fewer clients than hosts.
+# There are fewer clients than hosts.
 hosts_run single 0 main --steps 1 "${quick[@]}" && adds_up single &&
     says "single: the host without a client has no figures" single '[.hosts[].steps[0].share] == [1, 0]' '.hosts[1].steps[0].own == null'
 

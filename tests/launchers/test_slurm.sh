@@ -37,7 +37,7 @@ END
             "$(free_port)"
     done >>"$tmp/slurm.conf"
     printf 'PartitionName=all Nodes=a,b,c Default=YES State=UP\n' >>"$tmp/slurm.conf"
-    # cgroup/v2 would ask systemd for a scope.
+    # Use cgroup/v1, because cgroup/v2 would ask systemd for a scope.
     printf 'CgroupPlugin=cgroup/v1\n' >"$tmp/cgroup.conf"
     mkdir -p "$tmp/slurm.state"
 }

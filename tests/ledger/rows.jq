@@ -1,7 +1,7 @@
 # Makes rows of the ledger from the costs of one side (tests/ledger/cost.awk).
 def figures: ["own", "libev", "openssl", "libc", "allocations", "openssl_allocations", "system_calls", "device_calls", "copied_bytes"];
 def cents: . * 100 | round / 100;
-# Leaves out functions that make less than 0.2 % of the whole.
+# Leaves out functions below 0.2 % of the whole.
 def largest($own): with_entries(select(.value >= $own / 500) | .value |= cents) | to_entries | sort_by(-.value) | from_entries;
 def minus($a): to_entries | map(.value -= ($a[.key] // 0)) | from_entries;
 # The minimum of several connections, figure by figure: unrelated work of the thread can only add to it.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # One server runs the whole time, and actions come in rounds from a seeded sequence: a run of performance_test with
 # random clients, sizes and workload; meanwhile attacks, foreign programs, kills, stops, SIGHUP, statistics, pauses.
-# After each round everything that must come back is waited for, and the server's resources are sampled. Two clients and
-# a canary stay connected throughout.
+# After each round everything that must come back is waited for, and the server's resources are sampled. A ping, a run
+# of four clients and a canary stay connected throughout.
 #
 # Usage: test_soak.sh [MINUTES [SEED]] (make soak MINUTES=n SEED=n). The printed seed repeats the sequence.
 # shellcheck disable=SC2317  # what looks unreachable is called by name
@@ -11,9 +11,9 @@
 
 minutes=${1:-3}
 seed=${2:-$((SRANDOM % 1000000))}
-# By how much the last third of the samples may exceed the first. Descriptors, threads, completion queues and queue
-# pairs may not grow, because everything that took one has ended. Allocated memory may grow by 256 KiB, the size of 8 of
-# a soak's thousands of handshakes; threads cache no freed memory, which malloc would count. Resident memory is the
+# By how much the last third of the samples may exceed the first. Descriptors, threads, completion queues and memory
+# regions may not grow, because everything that took one has ended. Allocated memory may grow by 256 KiB, the size of 8
+# of a soak's thousands of handshakes; threads cache no freed memory, which malloc would count. Resident memory is the
 # allocator's highest use, with holes: it stops growing early, so its last third is compared with the second.
 heap_slack=$((256 * 1024))
 rss_slack=$((2 * 1024 * 1024))

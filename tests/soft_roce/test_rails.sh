@@ -99,7 +99,7 @@ start_server broken --threads 2 --device rxe0,rxe1
 for rail in 0 1; do
     host=${rails[rail]} start_ping "held$rail" broken --interval 0.05
 done
-# rxe1 returns when nobody has it open any more, which is at the server's end, because rxe waits for that.
+# The command returns only when nobody has the device open any more, at the server's end: rxe waits for that.
 start removal timeout 60 rdma link delete rxe1
 wait_until 240 has_line "${logs[broken]}" 'rail 1 \(rxe1\) failed: serving on with the others'
 is "a device that is removed is said once" "$(grep -c 'rail . .* failed' "${logs[broken]}")" 1

@@ -65,7 +65,7 @@ stripes "large on one device of several" single "--workload large --steps 2 --de
 load removed own --server-threads 1 --threads 1 --device rxe2,rxe3 --steps 3 --warmup 0.1 --duration 8 \
     --workload large --inflight 1
 begins_measuring removed
-# rxe3 returns when nobody has it open any more, because rxe waits for that.
+# The command returns only when nobody has the device open any more: rxe waits for that.
 start removal timeout 300 rdma link delete rxe3
 
 # ---- a rail that fails

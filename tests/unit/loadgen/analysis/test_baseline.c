@@ -284,7 +284,7 @@ TEST_WITH(compare__older_run_without_sizes__matched_by_clients, make, drop)
 
 /* --- histograms --- */
 
-/* Serves one histogram for `response`, whatever the step. */
+/* Returns one histogram for `response`, whatever the step. */
 static const struct hist *serve(void *arg, const json_t *step, const char *which)
 {
 	assert_non_null(step);
@@ -347,7 +347,7 @@ TEST_WITH(compare__histogram_of_something_else__unknown, make, drop)
 	hist_free(h);
 }
 
-/* --- what keeps them apart --- */
+/* --- differences between the runs --- */
 
 TEST_WITH(differences__none__empty, make, drop)
 {

@@ -52,7 +52,7 @@ TEST_WITH(limits__queue_pairs_of_a_shared_device__of_both_ends, make, drop)
 {
 	json_t *all, *l = limit(*state, "max_qp", "both", &all);
 
-	/* 300 + 2 N of 10,000. */
+	/* 300 + 2 N queue pairs of 10,000. */
 	assert_number(l, "used", 500);
 	assert_number(l, "limit", 10000);
 	assert_number(l, "clients", 100);
@@ -73,7 +73,7 @@ TEST_WITH(limits__machines_apart__each_its_own, make, drop)
 	assert_number(l, "projected_clients", 9800);
 	l = analysis_run_find(all, "resource", "max_qp", "generator");
 	assert_number(l, "projected_clients", 9900);
-	/* 20e6 + 60000 N of 4e9; 10e6 + 30000 N. */
+	/* The server uses 20e6 + 60000 N bytes, the generator 10e6 + 30000 N. */
 	l = analysis_run_find(all, "resource", "memory", "server");
 	assert_number(l, "used", 26e6);
 	l = analysis_run_find(all, "resource", "memory", "generator");

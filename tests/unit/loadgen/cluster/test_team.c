@@ -133,7 +133,7 @@ static int tear_down(void **state)
 
 /* --- reports of progress --- */
 
-/* What progress_show writes to a terminal. */
+/* Reads into `out` what progress_show writes to a terminal. */
 static void shown_on_a_terminal(const struct ramp *r, char *out, size_t size)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), slave, before = dup(STDERR_FILENO);

@@ -695,7 +695,7 @@ TEST(json__full_step__the_right_figures)
 		{ "resources.generator.threads", 4 }, { "resources.generator.qps", 10 },
 		{ "resources.generator.cqs", 2 }, { "resources.generator.mrs", 4 },
 		{ "resources.server.switches_voluntary", 500 }, { "resources.server.switches_involuntary", 5 },
-		/* 2 CPUs, or 0.8, over 20,000 operations a second. */
+		/* 2 CPUs of the server and 0.8 of the generator, over 20,000 operations a second. */
 		{ "resources.server.cpu_ns_per_op", 100000 }, { "resources.server.switches_per_op", 101. / 20000 },
 		{ "resources.generator.switches_voluntary", 100 }, { "resources.generator.switches_involuntary", 10 },
 		{ "resources.generator.cpu_ns_per_op", 40000 }, { "resources.generator.switches_per_op", 22. / 20000 },

@@ -65,12 +65,12 @@ const struct worker_stats *worker_stats(const struct worker *w)
 	return &w->stats;
 }
 
-/* The first server is reached over its own device; the others share one. */
 uint32_t worker_clients_max(const struct worker *w)
 {
 	return w->cfg.client.max_conns;
 }
 
+/* The first server is reached over its own device; the others share one. */
 const struct dev *worker_dev(const struct worker *w, uint32_t rail)
 {
 	static const struct dev devices[] = { { .name = "fake0", .port_num = 1 }, { .name = "fake1", .port_num = 1 } };

@@ -353,7 +353,7 @@ static void break_while_connecting(struct worker *w, enum worker_order order)
 {
 	if (order != ORDER_CONNECT || w->cfg.index != 0)
 		return;
-	counter_set(&w->stats.fulfilled, w->given - 1); /* not yet */
+	counter_set(&w->stats.fulfilled, w->given - 1); /* not connected yet */
 	counter_set(&w->stats.connecting, counter_get(&w->stats.live));
 	counter_set(&w->stats.live, 0);
 	break_in(w, 0.01);
@@ -768,7 +768,7 @@ TEST(control_session__server_away_with_reconnect__waited_for)
 	assert_int_equal(oc.control_reconnects, 1);
 }
 
-/* --- time that is missing --- */
+/* --- holes in the clock --- */
 
 static void assert_flag(const char *name)
 {

@@ -69,7 +69,7 @@ TEST(args__large_regions__fewer_that_still_leave)
 	assert_int_equal(value_of("--max-clients"), 19);
 }
 
-/* rdma_server refuses to start with more than 200,000. */
+/* rdma_server refuses to start with a --max-clients above 200,000. */
 TEST(args__most_clients_with_churn__within_what_the_server_allows)
 {
 	cfg.clients = 100000;

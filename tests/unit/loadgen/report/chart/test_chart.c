@@ -308,7 +308,7 @@ TEST(draw__stack__bars_stand_on_those_before)
 	c.series[1] = (struct chart_series){ .label = "upper", .mark = CHART_STACK, .x = x, .y = upper, .n = 2 };
 	c.n_series = 2;
 	svg = drawn(&c);
-	/* left, bottom, right, top, left */
+	/* A path goes left, bottom, right, top, left. */
 	assert_int_equal(numbers_of(svg, "fill=\"var(--c0)\"", one, 10, &begun), 5);
 	assert_int_equal(numbers_of(svg, "fill=\"var(--c1)\"", other, 10, &begun), 10);
 	expect_near(other[0], one[0]);
@@ -336,7 +336,7 @@ TEST(draw__intervals__from_low_to_high)
 	svg = drawn(&c);
 	assert_int_equal(numbers_of(svg, "stroke=\"var(--c0)\"", line, 4, &begun), 4);
 	rest = strstr(strstr(svg, "stroke=\"var(--c0)\"") + 1, "stroke=\"var(--c0)\"");
-	/* x, low, 8, -4 0, high, -4 0, 8 */
+	/* The path has x, low, 8, -4 0, high, -4 0, 8. */
 	assert_int_equal(numbers_of(rest, "stroke", v, 20, &begun), 18);
 	assert_int_equal(begun, 2);
 	expect_near(v[0] + 4, line[0]);
