@@ -298,7 +298,7 @@ static json_t *sealed_host(const char *host)
 	return json_pack("{s:s, s:I, s:s}", "id", host, "created", (json_int_t)find(key)->created, "name", host == id ? "me" : "other");
 }
 
-/* Two members, while this host joins as the leader. */
+/* Plays two members while this host joins as the leader. */
 static void two_members(const char *key, const char *value, size_t bytes)
 {
 	char here[128];
@@ -317,7 +317,7 @@ static void two_members(const char *key, const char *value, size_t bytes)
 	put_text(here, "true");
 }
 
-/* The same with a crowd of keys that are no hosts, and one candidate that announces itself many times. */
+/* Plays a crowd as well: keys that are no hosts, and one candidate that announces itself many times. */
 static void two_members_and_a_crowd(const char *key, const char *value, size_t bytes)
 {
 	char text[128];
@@ -333,7 +333,7 @@ static void two_members_and_a_crowd(const char *key, const char *value, size_t b
 	two_members(key, value, bytes);
 }
 
-/* A leader, while this host joins as a member: this host gets rank 1. */
+/* Plays a leader while this host joins as a member and gets rank 1. */
 static void a_leader(const char *key, const char *value, size_t bytes)
 {
 	(void)value;

@@ -83,7 +83,7 @@ TEST(bytes__any__read_back)
 
 TEST(kv__hostile__refused)
 {
-	/* The key is "/rampart/r/k", but something is wrong. */
+	/* Something is wrong in each; L3JhbXBhcnQvci9r is "/rampart/r/k" in base64. */
 	static const char *const texts[] = {
 		"{}", "[]", "null", "{\"key\":1}", "{\"key\":\"L3JhbXBhcnQvci8=\"}", "{\"key\":\"!!!!\"}",
 		"{\"key\":\"L3JhbXBhcnQvci9r\",\"value\":7}", "{\"key\":\"L3JhbXBhcnQvci9r\",\"value\":\"a\"}",

@@ -277,7 +277,7 @@ struct server_proc {
 	const struct server_proc_events *events;
 	void *arg;
 	ev_timer next;			/* until the server is ready, or ends */
-	int status;			/* exit status of the server */
+	int status;			/* the status that the server ends with */
 };
 
 static struct server_proc *process;	/* the last one that was started */

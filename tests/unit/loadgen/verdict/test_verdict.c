@@ -468,7 +468,7 @@ TEST(stability__failures_named_but_leaked__fails)
 
 #define POOLS "server's pools after the step"
 
-/* A verdict says only what is known: pools that could not be asked for were neither restored nor not. */
+/* A verdict says only what is known: unknown pools count neither as restored nor as not restored. */
 TEST(pools__not_restored_or_unknown__fail_or_inconclusive)
 {
 	begin(100, 1000);
