@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzzes how a member takes the announcements of the leader of a run on several hosts: the next step, or the end of the run. */
+/* How a member of a run on several hosts reads the leader's announcements: the next step, or the end of the run. */
 #include <jansson.h>
 
 #include "common/base/log.h"
@@ -14,7 +14,7 @@
 
 static struct loadgen_config cfg;
 
-/* A step that is refused has a line of the log, which nobody reads here. */
+/* A refused step is logged; nobody reads the log here. */
 void log_write(enum log_level level, const char *fmt, ...)
 {
 	(void)level;
@@ -36,7 +36,7 @@ bool log_is_due(uint64_t *next_ns, uint64_t every_ns)
 
 const char *const log_level_names[] = { "error", "warn", "info", "debug", NULL };
 
-/* What is taken has room for all that the workload puts into a message, and not more clients than there are. */
+/* An accepted step has room for all that the workload puts into a message, and no more clients than exist. */
 static void check_step(const struct ramp *r, const struct step_figures *f)
 {
 	char why[256] = "";
@@ -55,8 +55,9 @@ static void check_step(const struct ramp *r, const struct step_figures *f)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static char *args[] = { "performance_test", "--targets", "a,b", "--workload", "small", "--verify", "--message-auth",
-				"--message-size", "36,64", "--clients", "8", "--repeat", "2", "--rate", "1000-2000:2", NULL };
+	static char *args[] = { "performance_test", "--targets", "a,b", "--workload", "small", "--verify",
+				"--message-auth", "--message-size", "36,64", "--clients", "8", "--repeat", "2",
+				"--rate", "1000-2000:2", NULL };
 	int n = (int)(sizeof(args) / sizeof(args[0])) - 1, first;
 	char err[400];
 
@@ -64,7 +65,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	loadgen_config_defaults(&cfg);
 	assert(opts_parse(&loadgen_options, n, args, &cfg, &first, err, sizeof(err)) == OPTS_OK);
-	return loadgen_config_check(&cfg, n, args, err, sizeof(err)) || workloads_apply(&cfg, n, args, err, sizeof(err));
+	return loadgen_config_check(&cfg, n, args, err, sizeof(err)) ||
+	       workloads_apply(&cfg, n, args, err, sizeof(err));
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
@@ -78,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	json_t *what = json_loadb((const char *)data, n, JSON_DECODE_ANY, NULL);
 
 	for (size_t i = 0; what && i < sizeof(names) / sizeof(names[0]); i++) {
-		struct team team = { .rank = 1, .n = 2, .run = 1, .gone = json_pack("{s:O}", names[i], what), .events = &gates_events };
+		struct team team = { .rank = 1, .n = 2, .run = 1, .gone = json_pack("{s:O}", names[i], what),
+				     .events = &gates_events };
 		struct outcome oc;
 		struct ramp r = { .cfg = &cfg, .outcome = &oc, .phase = RAMP_AWAIT, .team = &team, .suts.n = 2 };
 		enum gates_news news;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of validity flags, and the documents that list them. */
+/* Checks the table of validity flags, and the documents that list them. */
 #include "loadgen/analysis/validity.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ TEST(flags__each__has_a_name_of_its_own_and_a_meaning)
 	assert_int_equal(validity_find("unheard_of"), VALIDITY_FLAGS);
 }
 
-/* All flags stand in the file, between these marks. */
+/* Checks that the file contains all flags, between these marks. */
 static void assert_lists_all(const char *path, char mark)
 {
 	static char text[1 << 20];
