@@ -2,25 +2,17 @@
 /* Comparing settings. See compare.h and docs/results.md, "Comparisons". */
 #include "loadgen/suites/compare.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
-#include <jansson.h>
-
 #include "common/base/json_at.h"
-#include "common/base/log.h"
-#include "common/base/paths.h"
 #include "common/base/utf8.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/offered.h"
-#include "loadgen/report/suite_report.h"
 #include "loadgen/ramp/team.h"
-#include "loadgen/output/results.h"
-#include "loadgen/output/space.h"
 #include "loadgen/run/run.h"
 #include "loadgen/suites/side_by_side.h"
 
@@ -111,7 +103,7 @@ static bool is_result(const struct comparison *k, enum run_exit status)
 }
 
 /* Runs each alternative once. False, with a status, if one of them could not run: then the round does not count. */
-static bool run_round(struct comparison *k, int argc, char **argv, enum run_exit *status)
+static bool run_round(struct comparison *k, const char *prefix, int argc, char **argv, enum run_exit *status)
 {
 	json_t *runs[COMPARE_ALTERNATIVES_MAX] = { NULL };
 	unsigned done = 0, n = k->a->n;
@@ -120,7 +112,7 @@ static bool run_round(struct comparison *k, int argc, char **argv, enum run_exit
 		unsigned which = k->rounds % 2 ? n - 1 - done : done;
 		struct loadgen_config *cfg = &k->a->v[which].cfg;
 
-		snprintf(cfg->name_text, sizeof(cfg->name_text), "%u-%u", k->rounds + 1, which + 1);
+		snprintf(cfg->name_text, sizeof(cfg->name_text), "%s%u-%u", prefix, k->rounds + 1, which + 1);
 		if (!cfg->quiet)
 			utf8_print_line(stderr, "round %u of %llu: %s", k->rounds + 1, (unsigned long long)k->a->rounds,
 				k->a->v[which].name);
@@ -224,7 +216,7 @@ static json_t *crossovers_json(const struct comparison *k, const json_t *points)
 	return all;
 }
 
-static json_t *comparison_json(const struct comparison *k, const char *id)
+static json_t *comparison_json(const struct comparison *k)
 {
 	json_t *points = json_array(), *crossovers;
 
@@ -242,37 +234,10 @@ static json_t *comparison_json(const struct comparison *k, const char *id)
 			figures));
 	}
 	crossovers = crossovers_json(k, points);
-	return json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:O?}", "schema_version", 3, "id", id, "compared", k->a->title,
-			 "alternatives", alternatives_json(k), "baseline", k->a->v[0].name, "rounds", (int)k->rounds,
-			 "min_effect", BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
-			 side_by_side_sizes(points), "environment", k->environment);
-}
-
-/* Leaves compare.json, in `out` or shown: of several hosts by the leader. */
-static enum run_exit finish(const struct comparison *k, struct results *results, enum run_exit status,
-			    const struct loadgen_config *base, json_t **out)
-{
-	json_t *o = comparison_json(k, results_id(results));
-	int ret = o ? results_json(results, "compare.json", o) : -ENOMEM;
-
-	if (ret)
-		log_error("no compare.json: %s", path_error(ret));
-	else if (!out && base->rank == 0 && suite_report_end(o, results_dir(results), true, base->details, base->report))
-		status = EXIT_ENVIRONMENT;
-	if (out)
-		*out = json_incref(o);
-	json_decref(o);
-	return ret ? EXIT_ENVIRONMENT : status;
-}
-
-/* What the runs need, together. */
-static uint64_t bytes_needed(const struct alternatives *a)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < a->n; i++)
-		bytes += a->rounds * space_needed(&a->v[i].cfg);
-	return bytes;
+	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:O?}", "compared", k->a->title, "alternatives",
+			 alternatives_json(k), "baseline", k->a->v[0].name, "rounds", (int)k->rounds, "min_effect",
+			 BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes", side_by_side_sizes(points),
+			 "environment", k->environment);
 }
 
 static void free_points(struct comparison *k)
@@ -286,29 +251,18 @@ static void free_points(struct comparison *k)
 	free(k->points);
 }
 
-enum run_exit compare_run(struct alternatives *a, const struct loadgen_config *base, int argc, char **argv, json_t **out)
+enum run_exit compare_run(struct alternatives *a, const char *output, const char *prefix, int argc, char **argv, json_t **out)
 {
-	struct comparison k = { .a = a, .max_points = base->steps.n * base->sizes.n * MAX(base->rates.n, 1) };
+	const struct loadgen_config *first = &a->v[0].cfg;
+	struct comparison k = { .a = a, .max_points = first->steps.n * first->sizes.n * MAX(first->rates.n, 1) };
 	enum run_exit status = EXIT_ENVIRONMENT;
-	struct results *results;
-	char name[16 + sizeof(a->title)], err[512];
 
-	if (out)
-		*out = NULL;
-	snprintf(name, sizeof(name), "compare-%s", a->title);
-	if (results_new(base->output, base->name ? base->name : name, bytes_needed(a), &results, err, sizeof(err))) {
-		log_error("%s", err);
-		return status;
-	}
 	k.points = calloc(k.max_points, sizeof(*k.points));
 	for (unsigned i = 0; i < a->n; i++)
-		a->v[i].cfg.output = results_dir(results);
-	while (k.points && k.rounds < a->rounds && run_round(&k, argc, argv, &status))
+		a->v[i].cfg.output = output;
+	while (k.points && k.rounds < a->rounds && run_round(&k, prefix, argc, argv, &status))
 		k.rounds++;
-	if (k.rounds)
-		status = finish(&k, results, status, base, out);
+	*out = k.rounds ? comparison_json(&k) : NULL;
 	free_points(&k);
-	(void)results_tidy(results); /* a comparison has no events of its own */
-	results_free(results);
 	return status;
 }

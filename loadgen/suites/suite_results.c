@@ -68,11 +68,3 @@ void suite_results_of_run(json_t *o, const json_t *run)
 	json_decref(steps);
 	json_decref(verdict);
 }
-
-void suite_results_of_comparison(json_t *o, json_t *comparison)
-{
-	if (!comparison)
-		return;
-	json_object_set_new(o, "folder", text_or_null(comparison, "id"));
-	json_object_set(o, "comparison", comparison);
-}

@@ -8,7 +8,5 @@
 /* Adds to the entry `o` what a run says: folder, stop, environment, steps, and what of its verdict is no pass. `run` is
  * run.json, or NULL: then nothing is added. */
 void suite_results_of_run(json_t *o, const json_t *run);
-/* The same of a comparison; `comparison` is compare.json. */
-void suite_results_of_comparison(json_t *o, json_t *comparison);
 
 #endif

@@ -1,5 +1,4 @@
-// Is every run.json as docs/run.schema.json says, every suite.json and its comparisons as theirs do, and do the schemas find
-// mistakes? Each file is damaged in every place: a field left out, a field nobody knows, a value of another type.
+// Is every run.json as docs/run.schema.json says, every suite.json as its schema does, and do the schemas find mistakes? Each file is damaged in every place: a field left out, a field nobody knows, a value of another type.
 // Usage: schema.js FOLDER...
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +6,7 @@ import Ajv2020 from "ajv/dist/2020.js";
 import { check, nameOf, readRun, targets } from "./checks.js";
 
 const schemas = new Ajv2020({ strictTypes: false, strictRequired: false });
-for (const name of ["run", "compare", "suite", "suite-results"]) {
+for (const name of ["run", "suite", "suite-results"]) {
 	const file = `${name}.schema.json`;
 	schemas.addSchema(JSON.parse(readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8")), file);
 }
@@ -213,32 +212,30 @@ refuses("additions", run, wrongAdditions, validate);
 
 // What came of suites, and their comparisons.
 const validateResults = schemas.getSchema("suite-results.schema.json");
-const validateComparison = schemas.getSchema("compare.schema.json");
 const wrongResults = [
 	["an object for an option", (s) => (s.entries[0].options.clients = {})],
-	["a version to come", (s) => (s.schema_version = 2)],
+	["a version to come", (s) => (s.schema_version = 3)],
+	["an older version", (s) => (s.schema_version = 1)],
 	["an end before the last entry", (s) => (s.status = "tired")],
 	["an entry that ran and left nothing", (s) => delete s.entries[0].steps],
 	["an entry that is a run and a comparison", (s) => (s.entries[0].comparison = comparisonOf(s))],
 	["a path for a folder", (s) => (s.entries[0].folder = "../x")],
 	["the server before the first", (s) => (s.entries[0].server = 0)],
 	["a flag", (s) => s.entries[0].steps[0].validity.push("lucky")],
-];
-const wrongComparisons = [
-	["an object for an option", (c) => (c.alternatives[0].options.inline = {})],
-	["an older version", (c) => (c.schema_version = 2)],
-	["nothing to compare with", (c) => (c.alternatives.length = 1)],
-	["no rounds", (c) => (c.rounds = 0)],
-	["a metric", (c) => (c.points[0].candidates[0].rows[0].metric = "beauty")],
-	["a verdict", (c) => (c.points[0].candidates[0].rows[0].verdict = "better")],
-	["a crossing at no rate", (c) => (c.crossovers[0].offered_per_s = null)],
+	["an object for an option of an alternative", (s) => (comparisonOf(s).alternatives[0].options.inline = {})],
+	["a comparison with a version of its own", (s) => (comparisonOf(s).schema_version = 3)],
+	["nothing to compare with", (s) => (comparisonOf(s).alternatives.length = 1)],
+	["no rounds", (s) => (comparisonOf(s).rounds = 0)],
+	["a metric", (s) => (comparisonOf(s).points[0].candidates[0].rows[0].metric = "beauty")],
+	["a verdict", (s) => (comparisonOf(s).points[0].candidates[0].rows[0].verdict = "better")],
+	["a crossing at no rate", (s) => (comparisonOf(s).crossovers[0].offered_per_s = null)],
 ];
 const crossing = { clients: 1, message_bytes: 64, name: "x", offered_per_s: 1.5, faster_beyond: true };
 const optionalInResults = [
 	/^entries\.\d+\.server(_reason)?$/,	// the server: of an entry that could not run
 	/\.environment\.(cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/, // of older runs
 	/not_taken$/,
-	/(^|comparison\.)(environment|sizes|points\.\d+\.figures)$/,	// of older comparisons
+	/comparison\.(environment|sizes|points\.\d+\.figures)$/,	// of older comparisons
 ];
 
 function comparisonOf(suite) {
@@ -247,15 +244,12 @@ function comparisonOf(suite) {
 
 for (const folder of targets().filter((f) => existsSync(join(f, "suite.json")))) {
 	const suite = JSON.parse(readFileSync(join(folder, "suite.json"), "utf8"));
-	const comparison = structuredClone(comparisonOf(suite));
 
 	isValid(`${nameOf(folder)}: suite.json is as its schema says`, suite, validateResults);
-	comparison.crossovers.push(crossing);
-	isValid(`${nameOf(folder)}: compare.json is as its schema says`, comparison, validateComparison);
+	comparisonOf(suite).crossovers.push(crossing);
+	isValid(`${nameOf(folder)}: suite.json with a crossing is as its schema says`, suite, validateResults);
 	refusesDamage(`${nameOf(folder)}: suite.json`, suite, validateResults, optionalInResults);
-	refusesDamage(`${nameOf(folder)}: compare.json`, comparison, validateComparison, optionalInResults);
 	refuses(`${nameOf(folder)}: suite.json`, suite, wrongResults, validateResults);
-	refuses(`${nameOf(folder)}: compare.json`, comparison, wrongComparisons, validateComparison);
 }
 
 // Suites as they are written: those that are shipped are right, and the schema finds mistakes in each.

@@ -158,9 +158,9 @@ static void say_crossovers(struct page *p, const json_t *comparison)
 
 static void say_comparison(struct page *p, const json_t *comparison)
 {
-	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s rounds in which all took turns; an improvement "
+	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s in which all took turns; an improvement "
 		 "above 0 is better, whatever the figure.", page_text_at(comparison, "baseline", "unknown"),
-		 page_count(p, json_number_at(comparison, "rounds")));
+		 page_count(p, json_number_at(comparison, "rounds")), json_number_at(comparison, "rounds") == 1 ? "" : "s");
 	if (json_number_at(comparison, "rounds") < BASELINE_ROUNDS)
 		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.",
 			 BASELINE_ROUNDS);
@@ -215,27 +215,24 @@ void comparison_brief(struct page *p, const json_t *comparison)
 
 /* --- all of it --- */
 
+static void show_alternatives(struct page *p, const json_t *comparison)
+{
+	const json_t *o, *options;
+	size_t i;
+
+	doc_text(p->doc, NULL, "What was compared:");
+	json_array_foreach(json_object_get(comparison, "alternatives"), i, o) {
+		options = json_object_get(o, "options");
+		doc_item(p->doc, NULL, "%s%s: %s", page_text_at(o, "name", "unknown"), i ? "" : " (the baseline)",
+			 json_object_size(options) ? page_json(p, options) : "nothing is set");
+	}
+}
+
 void comparison_show(struct page *p, const char *id, const json_t *comparison)
 {
 	say_comparison(p, comparison);
 	side_by_side_show(p, id, comparison);
 	draw_comparison(p, id, comparison);
 	show_comparison(p, id, comparison);
-}
-
-void section_comparison(struct page *p, const json_t *comparison, const char *path)
-{
-	const json_t *o, *options;
-	size_t i;
-
-	doc_section(p->doc, "comparison", "Candidates against the baseline");
-	comparison_answer(p, comparison);
-	comparison_show(p, "comparison", comparison);
-	doc_section(p->doc, "alternatives", "What was compared");
-	json_array_foreach(json_object_get(comparison, "alternatives"), i, o) {
-		options = json_object_get(o, "options");
-		doc_item(p->doc, NULL, "%s%s: %s", page_text_at(o, "name", "unknown"), i ? "" : " (the baseline)",
-			 json_object_size(options) ? page_json(p, options) : "nothing is set");
-	}
-	doc_file(p->doc, path, "all figures");
+	show_alternatives(p, comparison);
 }

@@ -224,10 +224,17 @@ static void answer(struct page *p, const json_t *entry)
 		answer_resumed(p, greatest(steps, "connect_resumed_p50_ns"));
 }
 
+/* A list is one value with commas. */
 static void add_word(struct page *p, FILE *out, const char *name, const json_t *v)
 {
+	const json_t *item;
+	size_t i;
+
 	fprintf(out, " --%s", name);
-	if (!json_is_true(v))
+	json_array_foreach(v, i, item) {
+		fprintf(out, "%s%s", i ? "," : " ", page_quoted(p, page_json(p, item)));
+	}
+	if (!json_is_array(v) && !json_is_true(v))
 		fprintf(out, " %s", page_quoted(p, page_json(p, v)));
 }
 
@@ -301,9 +308,7 @@ static void add_links(struct page *p, const json_t *entry, const json_t *next)
 {
 	const char *folder = json_text_at(entry, "folder"), *id = json_text_at(next, "id");
 
-	if (is_plain(folder) && json_object_get(entry, "comparison"))
-		doc_file(p->doc, page_text(p, "%s/compare.json", folder), "all figures of the comparison");
-	else if (is_plain(folder))
+	if (is_plain(folder))
 		doc_file(p->doc, page_text(p, "%s/report.html", folder), "the full report of this run");
 	if (id)
 		doc_link(p->doc, id, page_text(p, "Next: %s", page_text_at(next, "title", id)));
@@ -331,7 +336,8 @@ void section_suite_entry(struct page *p, const json_t *entry, const json_t *next
 		page_objects(p, page_text(p, "%s_steps", id), "What was measured.", columns, steps, STEPS_MAX);
 	}
 	say_server(p, entry);
-	show_command(p, json_object_get(entry, "options"));
+	if (json_object_size(json_object_get(entry, "options")))
+		show_command(p, json_object_get(entry, "options"));
 	add_links(p, entry, next);
 }
 
@@ -450,4 +456,15 @@ void section_suite_summary(struct page *p, const json_t *suite)
 	show_runs(p, entries);
 	show_comparisons(p, entries);
 	say_ends(p, entries);
+}
+
+void section_suite_brief(struct page *p, const json_t *suite)
+{
+	const json_t *entries = json_object_get(suite, "entries");
+	const json_t *comparison = json_object_get(json_array_get(entries, 0), "comparison");
+
+	if (json_array_size(entries) == 1 && comparison)
+		comparison_brief(p, comparison);
+	else
+		section_suite_summary(p, suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/suites/alternatives.c and compare.c: what --compare makes of a command line, and of its runs. */
+/* Unit tests of loadgen/suites/alternatives.c and compare.c: what --compare makes of a command line, and of its runs as a suite. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "common/base/json_at.h"
-#include "loadgen/suites/compare.h"
+#include "loadgen/suites/suite.h"
 #include "loadgen/workloads/workloads.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/report_rig.h"
 
 #define ARGS_MAX 24
@@ -77,6 +79,7 @@ TEST(compare__equals_sign_and_other_options__taken)
 	assert_int_equal(a.n, 2);
 	assert_int_not_equal(a.v[0].cfg.poll, a.v[1].cfg.poll);
 	assert_int_equal(a.v[1].cfg.repeat, 1);
+	assert_int_equal(a.rounds, 7);
 }
 
 TEST(compare__flag__off_and_on)
@@ -212,15 +215,29 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 	return alternative == 2 ? EXIT_CRITERION : EXIT_OK;
 }
 
-static enum run_exit run_comparison(const char *arguments)
+static int set_up(void **state)
 {
-	ran[0] = '\0';
-	n_runs = 0;
-	assert_int_equal(parse(arguments), 0);
-	return compare_run(&a, &base, n_args, args, NULL);
+	fake_verbs_reset();
+	fake_rdmacm_reset();
+	return report_rig_set_up(state);
 }
 
-static json_t *read_comparison(void)
+static enum run_exit run_comparison(const char *arguments)
+{
+	struct suite *suite;
+	enum run_exit status;
+
+	ran[0] = '\0';
+	n_runs = 0;
+	give(arguments);
+	assert_int_equal(suite_of_comparison(&base, n_args, args, &suite, err, sizeof(err)), 0);
+	status = suite_run(suite, &base, n_args, args);
+	suite_free(suite);
+	return status;
+}
+
+/* suite.json; its only entry is the comparison. */
+static json_t *read_results(void)
 {
 	DIR *dir = opendir("results");
 	struct dirent *e;
@@ -230,13 +247,18 @@ static json_t *read_comparison(void)
 	assert_non_null(dir);
 	while ((e = readdir(dir)))
 		if (strstr(e->d_name, "-compare-"))
-			snprintf(path, sizeof(path), "results/%s/compare.json", e->d_name);
+			snprintf(path, sizeof(path), "results/%s/suite.json", e->d_name);
 	closedir(dir);
 	o = json_load_file(path, 0, NULL);
 	assert_non_null(o);
 	strcpy(strrchr(path, '/'), "/report.html");
 	assert_int_equal(access(path, R_OK), 0);
 	return o;
+}
+
+static json_t *comparison_of(const json_t *suite)
+{
+	return json_object_get(json_array_get(json_at(suite, "entries"), 0), "comparison");
 }
 
 static const json_t *row_of(const json_t *rows, const char *metric)
@@ -252,16 +274,19 @@ static const json_t *row_of(const json_t *rows, const char *metric)
 	return NULL;
 }
 
-TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, report_rig_set_up, report_rig_tear_down)
+TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, set_up, report_rig_tear_down)
 {
-	json_t *o, *point;
+	json_t *suite, *o, *point;
 	const json_t *row;
 
 	failing_run = 0;
 	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_CRITERION);
 	assert_string_equal(ran, "1-1 1-2 2-2 2-1 3-1 3-2 4-2 4-1 5-1 5-2 ");
-	o = read_comparison();
-	assert_float_equal(json_number_at(o, "schema_version"), 3, 0);
+	suite = read_results();
+	assert_float_equal(json_number_at(suite, "schema_version"), 2, 0);
+	assert_string_equal(json_text_at(suite, "status"), "completed");
+	assert_float_equal(json_number_at(suite, "exit_status"), EXIT_CRITERION, 0);
+	o = comparison_of(suite);
 	assert_string_equal(json_text_at(o, "baseline"), "off");
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "alternatives"), 1), "options.inline"), "auto");
 	assert_float_equal(json_number_at(o, "rounds"), 5, 0);
@@ -281,19 +306,40 @@ TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, report_rig_set_up, re
 	row = row_of(json_at(json_array_get(json_at(point, "candidates"), 0), "rows"), "generator_cpu_ns_per_message");
 	assert_float_equal(json_number_at(row, "base.low"), 0.5e9 / 1000, 1e-3);
 	assert_float_equal(json_number_at(row, "round_ratio.value"), 2, 1e-6);
-	json_decref(o);
+	json_decref(suite);
 }
 
-TEST_WITH(run__a_run_that_cannot_be__its_round_does_not_count, report_rig_set_up, report_rig_tear_down)
+TEST_WITH(run__a_run_that_cannot_be__its_round_does_not_count, set_up, report_rig_tear_down)
 {
-	json_t *o;
+	json_t *suite, *o;
 
 	failing_run = 4;
 	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_ENVIRONMENT);
 	assert_string_equal(ran, "1-1 1-2 2-2 2-1 ");
-	o = read_comparison();
+	suite = read_results();
+	o = comparison_of(suite);
 	assert_float_equal(json_number_at(o, "rounds"), 1, 0);
 	assert_string_equal(json_text_at(json_array_get(json_at(json_array_get(json_at(json_array_get(json_at(o, "points"), 0),
 		"candidates"), 0), "rows"), 0), "verdict"), "unknown");
-	json_decref(o);
+	json_decref(suite);
+}
+
+TEST_WITH(run__no_complete_round__failed_and_said, set_up, report_rig_tear_down)
+{
+	json_t *suite;
+
+	failing_run = 2;
+	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_ENVIRONMENT);
+	assert_string_equal(ran, "1-1 1-2 ");
+	suite = read_results();
+	assert_null(comparison_of(suite));
+	assert_string_equal(json_text_at(json_array_get(json_at(suite, "entries"), 0), "status"), "failed");
+	json_decref(suite);
+}
+
+TEST_WITH(run__repeat_1__one_round, set_up, report_rig_tear_down)
+{
+	failing_run = 0;
+	run_comparison("--compare inline=off,auto --repeat 1 --quiet --output results");
+	assert_string_equal(ran, "1-1 1-2 ");
 }

@@ -361,7 +361,7 @@ TEST_WITH(run__all_entries__one_folder_and_a_chapter_each, set_up, report_rig_te
 	json_t *o, *entry;
 
 	assert_int_equal(run(NULL), EXIT_CRITERION);
-	assert_string_equal(ran, "s-a s-b 1-1 1-2 2-2 2-1 s-e ");
+	assert_string_equal(ran, "s-a s-b s-c-1-1 s-c-1-2 s-c-2-2 s-c-2-1 s-e ");
 	/* A comparison's runs have servers of their own; other entries share one. */
 	assert_true(keeps[0] && keeps[1] && !keeps[2] && keeps[6]);
 	o = read_results();
@@ -402,7 +402,7 @@ TEST_WITH(run__an_entry_that_cannot_run__others_do, set_up, report_rig_tear_down
 	json_auto_t *o = NULL;
 
 	assert_int_equal(run("s-a"), EXIT_ENVIRONMENT);
-	assert_string_equal(ran, "s-a s-b 1-1 1-2 2-2 2-1 s-e ");
+	assert_string_equal(ran, "s-a s-b s-c-1-1 s-c-1-2 s-c-2-2 s-c-2-1 s-e ");
 	o = read_results();
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "entries"), 0), "status"), "failed");
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "entries"), 1), "status"), "ran");
@@ -439,9 +439,9 @@ TEST_WITH(run__sizes_beyond_memory__made_smaller_unless_the_command_line_has_the
 
 TEST_WITH(report__damaged_suite_json__no_crash, set_up, report_rig_tear_down)
 {
-	static const char *const odd[] = { ("{\"schema_version\": 1, \"entries\": [7, null, {\"id\": 5, \"steps\": [1, {\"clients\": \"a\"}]}, "
+	static const char *const odd[] = { ("{\"schema_version\": 2, \"entries\": [7, null, {\"id\": 5, \"steps\": [1, {\"clients\": \"a\"}]}, "
 		"{\"id\": \"\\\"><b>\", \"folder\": \"../..\", \"comparison\": {\"points\": [1, {\"candidates\": [{\"rows\": [1]}]}]}}]}"),
-		"{\"schema_version\": 1}", "{\"schema_version\": 2}", "[]", "" };
+		"{\"schema_version\": 2}", "{\"schema_version\": 1}", "[]", "" };
 	char path[700], *text;
 	json_t *o;
 	size_t n;

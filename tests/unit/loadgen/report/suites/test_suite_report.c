@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/report/suite_report.c and suites/: what a hostile suite.json or compare.json may cost. */
+/* Unit tests of loadgen/report/suite_report.c and suites/: what a hostile suite.json may cost. */
 #include "tests/unit/helpers/unit.h"
 
 #include <dlfcn.h>
@@ -60,8 +60,8 @@ static json_t *nearly_empty(size_t n, json_t *last)
 
 static json_t *entry(unsigned number, size_t empty_steps)
 {
-	return json_pack("{s:o, s:o, s:s, s:i, s:{s:s, s:[s, s], s:b, s:b}, s:o}", "id", json_sprintf("e%u", number), "title", json_sprintf("entry %u", number),
-			 "status", "ran", "exit_status", 0, "options", "name", "a b", "compare", "x=1,2", "y=1,2", "verify", 1, "quiet", 0,
+	return json_pack("{s:o, s:o, s:s, s:i, s:{s:s, s:[s, s], s:[i, i], s:b, s:b}, s:o}", "id", json_sprintf("e%u", number), "title", json_sprintf("entry %u", number),
+			 "status", "ran", "exit_status", 0, "options", "name", "a b", "compare", "x=1,2", "y=1,2", "steps", 1, 5, "verify", 1, "quiet", 0,
 			 "steps", nearly_empty(empty_steps, figures(step_figures, N_ELEMENTS(step_figures))));
 }
 
@@ -91,12 +91,12 @@ TEST(steps__many__each_figure_looked_up_once)
 	enum { N = 20000 };
 	unsigned long n;
 
-	write_json("suite.json", json_pack("{s:i, s:s, s:[o]}", "schema_version", 1, "id", "x", "entries", entry(0, N)));
+	write_json("suite.json", json_pack("{s:i, s:s, s:[o]}", "schema_version", 2, "id", "x", "entries", entry(0, N)));
 	n = looked_up();
 	/* 512 rows of 21 figures, each looked for in all steps, would be 215 million. */
 	if (n > 5000000)
 		fail_msg("%lu lookups for %d steps", n, N);
-	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 --verify\n"));
+	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 --steps 1,5 --verify\n"));
 }
 
 TEST(alternatives__many__each_figure_looked_up_once)
@@ -109,7 +109,8 @@ TEST(alternatives__many__each_figure_looked_up_once)
 		json_array_append_new(points, json_pack("{s:i, s:i, s:o}", "clients", 1, "message_bytes", i + 1, "figures",
 			nearly_empty(OF_POINT - 1, i == N - 1 ? figures(alternative_figures, N_ELEMENTS(alternative_figures)) :
 								json_object())));
-	write_json("compare.json", json_pack("{s:i, s:s, s:o}", "schema_version", 3, "baseline", "b", "points", points));
+	write_json("suite.json", json_pack("{s:i, s:[{s:{s:s, s:o}}]}", "schema_version", 2, "entries", "comparison", "baseline", "b",
+					   "points", points));
 	n = looked_up();
 	/* 8,192 rows of 13 figures, each looked for in all points, would be 1,700 million. */
 	if (n > 20000000)
@@ -125,7 +126,7 @@ TEST(entries_and_rows__more_than_any_suite_has__cut_off_and_said)
 
 	for (unsigned i = 0; i < 300; i++)
 		json_array_append_new(entries, entry(i, 600));
-	write_json("suite.json", json_pack("{s:i, s:s, s:o}", "schema_version", 1, "id", "x", "entries", entries));
+	write_json("suite.json", json_pack("{s:i, s:s, s:o}", "schema_version", 2, "id", "x", "entries", entries));
 	looked_up();
 	assert_int_equal(path_read(D "/report.md", 64 << 20, &text, &bytes), 0);
 	assert_non_null(strstr(text, "suite.json has 300 entries, and a suite has at most 64"));
@@ -150,6 +151,15 @@ TEST(file__dense__refused_before_it_is_parsed)
 	assert_true(suite_report_write(D, err, sizeof(err)) < 0);
 	assert_non_null(strstr(err, "/suite.json: would take about "));
 	free(text);
+}
+
+TEST(folder__of_an_older_comparison__refused_with_what_to_do)
+{
+	char err[512] = "";
+
+	report_rig_file(D, "compare.json", "{\"schema_version\": 3}");
+	assert_true(suite_report_write(D, err, sizeof(err)) < 0);
+	assert_non_null(strstr(err, "/compare.json: an older version of performance_test wrote it"));
 }
 
 TEST_EACH(report_rig_set_up, report_rig_tear_down)
