@@ -15,6 +15,7 @@
 #include "loadgen/ramp/team.h"
 #include "loadgen/run/run.h"
 #include "loadgen/suites/side_by_side.h"
+#include "loadgen/suites/suite_results.h"
 
 /* --- running --- */
 
@@ -53,12 +54,12 @@ static struct compared *point_of(struct comparison *k, const json_t *step, bool 
 	return p;
 }
 
-/* The part of a step that baseline_compare and side_by_side_figures read. All rounds are kept until the end, and a whole step is large. */
+/* The part of a step that baseline_compare and suite_results_figures read. All rounds are kept until the end, and a whole step is large. */
 static json_t *figures_of(const json_t *step, unsigned round)
 {
 	static const char *const names[] = { "target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s",
-					     "throughput_bytes_per_s", "response_ns", "connect_ns", "resources",
-					     "memory" };
+					     "throughput_bytes_per_s", "response_ns", "one_way_ns", "streams", "churn", "connect_ns",
+					     "connect_full_ns", "connect_resumed_ns", "resources", "memory" };
 	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -150,21 +151,13 @@ static json_t *alternatives_json(const struct comparison *k)
 	return all;
 }
 
-/* The p99 of one of the sides ("base", "run") in a point's rows of a candidate. */
-static double p99_of(const json_t *point, unsigned candidate, const char *side)
+static double p99_of(const json_t *point, unsigned alternative)
 {
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(json_object_get(json_array_get(json_object_get(point, "candidates"), candidate), "rows"), i, row) {
-		if (strcmp(json_text_at(row, "metric"), "response_p99_ns") == 0)
-			return json_number_at(json_object_get(row, side), "value");
-	}
-	return NAN;
+	return json_number_at(json_array_get(json_object_get(point, "figures"), alternative), "response_p99_ns");
 }
 
-/* The curves of a candidate and of the baseline over the rates of a sweep, at the clients and size of `first`. */
-static size_t curves_of(const json_t *points, const json_t *first, unsigned candidate, struct offered_point base[OFFERED_MAX],
+/* The p99 curves of an alternative and of the baseline over the rates of a sweep, at the clients and size of `first`. */
+static size_t curves_of(const json_t *points, const json_t *first, unsigned alternative, struct offered_point base[OFFERED_MAX],
 			struct offered_point run[OFFERED_MAX])
 {
 	json_t *point;
@@ -176,8 +169,8 @@ static size_t curves_of(const json_t *points, const json_t *first, unsigned cand
 		if (n == OFFERED_MAX || !isfinite(rate) || json_number_at(point, "clients") != json_number_at(first, "clients") ||
 		    json_number_at(point, "message_bytes") != json_number_at(first, "message_bytes"))
 			continue;
-		base[n] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, candidate, "base") };
-		run[n++] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, candidate, "run") };
+		base[n] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, 0) };
+		run[n++] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, alternative) };
 	}
 	return n;
 }
@@ -193,11 +186,11 @@ static bool is_first_of_curve(const json_t *points, size_t at)
 	return isfinite(json_number_at(point, "offered_per_s"));
 }
 
-static void add_crossovers(json_t *to, const json_t *points, const json_t *first, const char *name, unsigned candidate)
+static void add_crossovers(json_t *to, const json_t *points, const json_t *first, const char *name, unsigned alternative)
 {
 	struct offered_point base[OFFERED_MAX], run[OFFERED_MAX];
 	struct offered_crossing at[OFFERED_CROSSINGS_MAX];
-	size_t n = curves_of(points, first, candidate, base, run), crossings = offered_crossings(base, n, run, n, at);
+	size_t n = curves_of(points, first, alternative, base, run), crossings = offered_crossings(base, n, run, n, at);
 
 	for (size_t i = 0; i < crossings; i++)
 		json_array_append_new(to, json_pack("{s:O, s:O, s:s, s:f, s:b}", "clients", json_object_get(first, "clients"),
@@ -212,8 +205,19 @@ static json_t *crossovers_json(const struct comparison *k, const json_t *points)
 
 	for (size_t i = 0; i < json_array_size(points); i++)
 		for (unsigned c = 1; c < k->a->n && is_first_of_curve(points, i); c++)
-			add_crossovers(all, points, json_array_get(points, i), k->a->v[c].name, c - 1);
+			add_crossovers(all, points, json_array_get(points, i), k->a->v[c].name, c);
 	return all;
+}
+
+/* The medians over the rounds of an alternative at a point, where it may not have been in any of them. */
+static json_t *alternative_figures(const struct comparison *k, const struct compared *at, unsigned alternative)
+{
+	json_t *o = suite_results_figures(json_object_get(at->runs[alternative], "steps"));
+
+	json_object_set_new(o, "name", json_string(k->a->v[alternative].name));
+	json_object_set_new(o, "clients", json_integer(at->clients));
+	json_object_set_new(o, "message_bytes", json_integer(at->bytes));
+	return o;
 }
 
 static json_t *comparison_json(const struct comparison *k)
@@ -224,7 +228,7 @@ static json_t *comparison_json(const struct comparison *k)
 		json_t *candidates = json_array(), *figures = json_array();
 
 		for (unsigned i = 0; i < k->a->n; i++)
-			json_array_append_new(figures, side_by_side_figures(k->a->v[i].name, k->points[n].runs[i]));
+			json_array_append_new(figures, alternative_figures(k, &k->points[n], i));
 		for (unsigned i = 1; i < k->a->n; i++)
 			json_array_append_new(candidates, json_pack("{s:s, s:o}", "name", k->a->v[i].name, "rows",
 								    rows_of(&k->points[n], i)));

@@ -5,6 +5,10 @@
 
 #include <jansson.h>
 
+/* The figures of suite.json of an array of steps of run.json: the median of each, null if no step has it. In connect_stages
+ * those of the stages that the connections had. NULL when out of memory. */
+json_t *suite_results_figures(const json_t *steps);
+
 /* Adds to the entry `o` what a run says: folder, stop, environment, steps, and what of its verdict is no pass. `run` is
  * run.json, or NULL: then nothing is added. */
 void suite_results_of_run(json_t *o, const json_t *run);

@@ -57,7 +57,7 @@ suite_says "one server for the runs, others for the comparison" '[.entries[].ser
 is "--suite: the server is the same process" \
     "$(jq -s '[.[].steps[].server_before.started_ns] | length == 3 and (unique | length) == 1' "${suite[0]}"/*-two-{ping,echo}/run.json)" true
 # Name the two runs instead of using a glob: if both start within the same second, the glob sorts them by name, not by start time.
-is "--suite: the figures are those of the runs" "$(jq -c '[.entries[0, 1].steps[] | .response_p50_ns, .bytes_per_s]' \
+is "--suite: the figures are those of the runs" "$(jq -c '[.entries[0, 1].steps[] | .response_p50_ns, .throughput_bytes_per_s]' \
     "${suite[0]}/suite.json")" "$(jq -sc '[.[].steps[] | .response_ns.p50, .throughput_bytes_per_s]' \
     "${suite[0]}"/*-two-ping/run.json "${suite[0]}"/*-two-echo/run.json)"
 suite_says "all combinations of two keys" '[.entries[2].comparison.alternatives[].name] ==

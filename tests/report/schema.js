@@ -235,7 +235,6 @@ const optionalInResults = [
 	/^entries\.\d+\.server(_reason)?$/,	// the server: of an entry that could not run
 	/\.environment\.(cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/, // of older runs
 	/not_taken$/,
-	/comparison\.(environment|sizes|points\.\d+\.figures)$/,	// of older comparisons
 ];
 
 function comparisonOf(suite) {

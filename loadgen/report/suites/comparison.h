@@ -13,8 +13,5 @@ void comparison_answer(struct page *p, const json_t *comparison);
 void comparison_show(struct page *p, const char *id, const json_t *comparison);
 /* What is to know of it, and a row for each candidate at each point. */
 void comparison_brief(struct page *p, const json_t *comparison);
-/* Its parts that have the alternatives beside each other (side_by_side.c): who is ahead in words; curves and tables. */
-void side_by_side_say(struct page *p, const json_t *comparison);
-void side_by_side_show(struct page *p, const char *id, const json_t *comparison);
 
 #endif

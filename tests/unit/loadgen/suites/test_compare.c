@@ -194,6 +194,16 @@ TEST(compare__list_as_a_value__plus_is_a_comma)
 static char ran[256];
 static unsigned failing_run;	/* from 1; 0: none */
 static unsigned n_runs;
+static bool sweeps;
+
+/* A sweep of two rates; the second alternative has the shorter p99 at the first one, and the longer at the second. */
+static json_t *sweep_of(unsigned alternative)
+{
+	return json_pack("{s:{s:[i, i]}, s:[{s:i, s:i, s:f, s:{s:f}}, {s:i, s:i, s:f, s:{s:f}}]}", "config", "rates_per_s", 100, 10000,
+			 "steps", "target_clients", 10, "message_bytes", 64, "offered_per_s", 100., "response_ns", "p99",
+			 alternative == 2 ? 1e4 : 2e4, "target_clients", 10, "message_bytes", 64, "offered_per_s", 10000.,
+			 "response_ns", "p99", alternative == 2 ? 4e4 : 2e4);
+}
 
 /* In the place of the run: 10 clients, the second alternative twice as fast, and the machine slower with every round. */
 enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
@@ -208,6 +218,10 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 	strcat(strcat(ran, cfg->name_text), " ");
 	if (++n_runs == failing_run)
 		return EXIT_ENVIRONMENT;
+	if (sweeps) {
+		*out = sweep_of(alternative);
+		return EXIT_OK;
+	}
 	*out = json_pack("{s:[{s:i, s:i, s:f, s:f, s:{s:f}, s:{s:{s:f, s:f, s:f}}}]}", "steps", "target_clients", 10,
 			 "message_bytes", 64, "throughput_msgs_per_s", per_s, "throughput_bytes_per_s", 64 * per_s,
 			 "response_ns", "p50", 1e9 / per_s, "resources", "generator", "cpu_user_s", 0.5, "cpu_system_s", 0.5,
@@ -294,6 +308,9 @@ TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, set_up, report_rig_te
 	assert_float_equal(json_number_at(point, "clients"), 10, 0);
 	assert_float_equal(json_number_at(point, "message_bytes"), 64, 0);
 	assert_string_equal(json_text_at(json_array_get(json_at(point, "candidates"), 0), "name"), "auto");
+	assert_string_equal(json_text_at(json_array_get(json_at(point, "figures"), 1), "name"), "auto");
+	assert_float_equal(json_number_at(json_array_get(json_at(point, "figures"), 1), "throughput_msgs_per_s"), 2000. / 3, 1e-6);
+	assert_float_equal(json_number_at(json_array_get(json_at(point, "figures"), 1), "clients"), 10, 0);
 	row = json_array_get(json_at(json_array_get(json_at(point, "candidates"), 0), "rows"), 0);
 	assert_string_equal(json_text_at(row, "metric"), "throughput_msgs_per_s");
 	assert_string_equal(json_text_at(row, "verdict"), "improvement");
@@ -334,6 +351,24 @@ TEST_WITH(run__no_complete_round__failed_and_said, set_up, report_rig_tear_down)
 	suite = read_results();
 	assert_null(comparison_of(suite));
 	assert_string_equal(json_text_at(json_array_get(json_at(suite, "entries"), 0), "status"), "failed");
+	json_decref(suite);
+}
+
+TEST_WITH(run__sweep__the_rate_where_the_p99_curves_cross, set_up, report_rig_tear_down)
+{
+	json_t *suite, *crossovers;
+
+	failing_run = 0;
+	sweeps = true;
+	assert_int_equal(run_comparison("--compare inline=off,auto --rate 100-10000:2 --repeat 2 --quiet --output results"), EXIT_OK);
+	sweeps = false;
+	suite = read_results();
+	assert_int_equal(json_array_size(json_at(comparison_of(suite), "points")), 2);
+	crossovers = json_at(comparison_of(suite), "crossovers");
+	assert_int_equal(json_array_size(crossovers), 1);
+	assert_string_equal(json_text_at(json_array_get(crossovers, 0), "name"), "auto");
+	assert_float_equal(json_number_at(json_array_get(crossovers, 0), "offered_per_s"), 1000, 1e-6);
+	assert_true(json_is_false(json_at(json_array_get(crossovers, 0), "faster_beyond")));
 	json_decref(suite);
 }
 

@@ -372,7 +372,7 @@ TEST_WITH(run__all_entries__one_folder_and_a_chapter_each, set_up, report_rig_te
 	assert_string_equal(json_text_at(entry, "id"), "s-a");
 	assert_float_equal(json_number_at(entry, "server"), 1, 0);
 	assert_int_equal(json_array_size(json_at(entry, "steps")), 2);
-	assert_float_equal(json_number_at(json_array_get(json_at(entry, "steps"), 1), "bytes_per_s"), 128000, 0);
+	assert_float_equal(json_number_at(json_array_get(json_at(entry, "steps"), 1), "throughput_bytes_per_s"), 128000, 0);
 	assert_true(json_is_null(json_at(json_array_get(json_at(entry, "steps"), 1), "response_p99_9_ns")));
 	assert_float_equal(json_number_at(json_array_get(json_at(o, "entries"), 1), "server"), 1, 0);
 	entry = json_array_get(json_at(o, "entries"), 2);
