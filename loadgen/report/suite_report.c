@@ -14,7 +14,8 @@
 #include "common/base/utf8.h"
 #include "loadgen/report/suites/suite.h"
 
-/* A step has 1 KB, a candidate 6 KB at each size: a comparison of 63 candidates (COMPARE_ALTERNATIVES_MAX) at 64 sizes has 31 MB. */
+/* A step has 1 KB, a candidate 6 KB at each size: a comparison of 63 candidates (COMPARE_ALTERNATIVES_MAX) at 64
+ * sizes has 31 MB. */
 static const struct json_limit limit = { 48u << 20, 320u << 20 };
 
 #define SUITE "suite.json"
@@ -47,15 +48,18 @@ bool suite_report_is_for(const char *dir)
 static int read_suite(const char *dir, json_t **out, char *err, size_t err_size)
 {
 	char path[PATH_MAX], why[256] = "";
-	int ret = path_of(dir, SUITE, path) ? json_read_file(path, JSON_REJECT_DUPLICATES, &limit, out, why, sizeof(why)) : -ENAMETOOLONG;
+	int ret = -ENAMETOOLONG;
+
+	if (path_of(dir, SUITE, path))
+		ret = json_read_file(path, JSON_REJECT_DUPLICATES, &limit, out, why, sizeof(why));
 
 	if (!ret && json_number_at(*out, "schema_version") == SCHEMA_VERSION)
 		return 0;
 	if (!ret)
 		snprintf(err, err_size, "%s/%s: its schema_version is not %d", dir, SUITE, SCHEMA_VERSION);
 	else if (ret == -ENOENT && has_file(dir, OLD_COMPARISON))
-		snprintf(err, err_size, "%s/%s: an older version of performance_test wrote it, and this one reads only %s; compare again",
-			 dir, OLD_COMPARISON, SUITE);
+		snprintf(err, err_size, "%s/%s: an older version of performance_test wrote it, and this one reads only %s; "
+			 "compare again", dir, OLD_COMPARISON, SUITE);
 	else
 		snprintf(err, err_size, "%s/%s: %s", dir, SUITE, *why ? why : strerror(-ret));
 	json_decref(*out);
@@ -86,7 +90,8 @@ static int make_document(struct page *p, const json_t *suite)
 		section_suite_entry(p, entry, json_array_get(entries, i + 1));
 	}
 	if (page_has_left_rows_out(p))
-		doc_note(p->doc, DOC_WARN, "rows-left-out", "There are more figures than a report has rows for: the last tables are cut off.");
+		doc_note(p->doc, DOC_WARN, "rows-left-out", "There are more figures than a report has rows for: the last "
+			 "tables are cut off.");
 	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
 }
 

@@ -19,8 +19,8 @@ int suite_report_make(const struct report_options *o, char *err, size_t err_size
 /* The report of a suite that has just ended, into its folder. As suite_report_make. */
 int suite_report_write(const char *dir, char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* The end of a suite, `suite` being its suite.json in the folder `dir`: with `show` prints what it came to, in short or with
- * `details` as its report does, and with `report` makes that. 0, or what suite_report_make returned. */
+/* The end of a suite, `suite` being its suite.json in the folder `dir`: with `show` prints what it came to, in short or
+ * with `details` as its report does, and with `report` makes that. 0, or what suite_report_make returned. */
 int suite_report_end(const json_t *suite, const char *dir, bool show, bool details, bool report)
 	__attribute__((warn_unused_result));
 

@@ -54,12 +54,15 @@ static struct compared *point_of(struct comparison *k, const json_t *step, bool 
 	return p;
 }
 
-/* The part of a step that baseline_compare and suite_results_figures read. All rounds are kept until the end, and a whole step is large. */
+/* The part of a step that baseline_compare and suite_results_figures read. All rounds are kept until the end, and a
+ * whole step is large. */
 static json_t *figures_of(const json_t *step, unsigned round)
 {
-	static const char *const names[] = { "target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s",
-					     "throughput_bytes_per_s", "response_ns", "one_way_ns", "streams", "churn", "connect_ns",
-					     "connect_full_ns", "connect_resumed_ns", "resources", "memory" };
+	static const char *const names[] = {
+		"target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s", "throughput_bytes_per_s",
+		"response_ns", "one_way_ns", "streams", "churn", "connect_ns", "connect_full_ns", "connect_resumed_ns",
+		"resources", "memory",
+	};
 	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -156,9 +159,10 @@ static double p99_of(const json_t *point, unsigned alternative)
 	return json_number_at(json_array_get(json_object_get(point, "figures"), alternative), "response_p99_ns");
 }
 
-/* The p99 curves of an alternative and of the baseline over the rates of a sweep, at the clients and size of `first`. */
-static size_t curves_of(const json_t *points, const json_t *first, unsigned alternative, struct offered_point base[OFFERED_MAX],
-			struct offered_point run[OFFERED_MAX])
+/* The p99 curves of an alternative and of the baseline over the rates of a sweep, at the clients and size of
+ * `first`. */
+static size_t curves_of(const json_t *points, const json_t *first, unsigned alternative,
+			struct offered_point base[OFFERED_MAX], struct offered_point run[OFFERED_MAX])
 {
 	json_t *point;
 	size_t i, n = 0;
@@ -186,7 +190,8 @@ static bool is_first_of_curve(const json_t *points, size_t at)
 	return isfinite(json_number_at(point, "offered_per_s"));
 }
 
-static void add_crossovers(json_t *to, const json_t *points, const json_t *first, const char *name, unsigned alternative)
+static void add_crossovers(json_t *to, const json_t *points, const json_t *first, const char *name,
+			   unsigned alternative)
 {
 	struct offered_point base[OFFERED_MAX], run[OFFERED_MAX];
 	struct offered_crossing at[OFFERED_CROSSINGS_MAX];
@@ -240,8 +245,8 @@ static json_t *comparison_json(const struct comparison *k)
 	crossovers = crossovers_json(k, points);
 	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:O?}", "compared", k->a->title, "alternatives",
 			 alternatives_json(k), "baseline", k->a->v[0].name, "rounds", (int)k->rounds, "min_effect",
-			 BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes", side_by_side_sizes(points),
-			 "environment", k->environment);
+			 BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
+			 side_by_side_sizes(points), "environment", k->environment);
 }
 
 static void free_points(struct comparison *k)
@@ -255,7 +260,8 @@ static void free_points(struct comparison *k)
 	free(k->points);
 }
 
-enum run_exit compare_run(struct alternatives *a, const char *output, const char *prefix, int argc, char **argv, json_t **out)
+enum run_exit compare_run(struct alternatives *a, const char *output, const char *prefix, int argc, char **argv,
+			  json_t **out)
 {
 	const struct loadgen_config *first = &a->v[0].cfg;
 	struct comparison k = { .a = a, .max_points = first->steps.n * first->sizes.n * MAX(first->rates.n, 1) };

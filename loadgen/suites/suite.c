@@ -341,8 +341,8 @@ static json_t *new_json(const struct runner *r)
 
 	for (int i = 0; i < r->argc; i++)
 		json_array_append_new(words, json_string(r->argv[i]));
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:[]}", "schema_version", 2, "id", results_id(r->results), "suite",
-			 r->suite->name, "title", r->suite->title, "started_at",
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:[]}", "schema_version", 2, "id", results_id(r->results),
+			 "suite", r->suite->name, "title", r->suite->title, "started_at",
 			 results_time_text(r->results, now, sizeof(now)), "argv", words, "entries");
 }
 
@@ -360,7 +360,9 @@ enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int 
 		return EXIT_ENVIRONMENT;
 	}
 	r.out = new_json(&r);
-	for (unsigned i = 0; r.out && i < s->n && r.worst != EXIT_INTERRUPTED && (i == 0 || !team_is_over(base->team)); i++) {
+	for (unsigned i = 0; r.out && i < s->n && r.worst != EXIT_INTERRUPTED; i++) {
+		if (i && team_is_over(base->team))
+			break;
 		r.worst = worse(r.worst, do_entry(&r, i));
 		if (!save(&r))
 			r.worst = EXIT_ENVIRONMENT;

@@ -502,7 +502,8 @@ int suite_read(const char *what, int argc, char **argv, struct suite **out, char
 	return ret;
 }
 
-int suite_of_comparison(const struct loadgen_config *base, int argc, char **argv, struct suite **out, char *err, size_t err_size)
+int suite_of_comparison(const struct loadgen_config *base, int argc, char **argv, struct suite **out, char *err,
+			size_t err_size)
 {
 	struct suite *s = *out = calloc(1, sizeof(*s));
 	json_t *options = json_object();

@@ -19,15 +19,18 @@
 static const struct figure {
 	const char *name, *path, *side;
 } figures[] = {
-	{ "clients", "target_clients", NULL }, { "message_bytes", "message_bytes", NULL }, { "connected_held", "connected_held", NULL },
+	{ "clients", "target_clients", NULL }, { "message_bytes", "message_bytes", NULL },
+	{ "connected_held", "connected_held", NULL },
 	{ "connect_p50_ns", "connect_ns.total.p50", NULL }, { "connect_p99_ns", "connect_ns.total.p99", NULL },
 	{ "connect_full_p50_ns", "connect_full_ns.total.p50", NULL },
 	{ "connect_resumed_p50_ns", "connect_resumed_ns.total.p50", NULL },
-	{ "throughput_msgs_per_s", "throughput_msgs_per_s", NULL }, { "throughput_bytes_per_s", "throughput_bytes_per_s", NULL },
+	{ "throughput_msgs_per_s", "throughput_msgs_per_s", NULL },
+	{ "throughput_bytes_per_s", "throughput_bytes_per_s", NULL },
 	{ "response_mean_ns", "response_ns.mean", NULL }, { "response_p50_ns", "response_ns.p50", NULL },
 	{ "response_p95_ns", "response_ns.p95", NULL }, { "one_way_p50_ns", "one_way_ns.p50", NULL },
 	{ "response_p99_ns", "response_ns.p99", NULL }, { "response_p99_9_ns", "response_ns.p99_9", NULL },
-	{ "jitter_ratio", "response_ns.jitter", NULL }, { "to_server_bytes_per_s", "streams.to_server.bytes_per_s", NULL },
+	{ "jitter_ratio", "response_ns.jitter", NULL },
+	{ "to_server_bytes_per_s", "streams.to_server.bytes_per_s", NULL },
 	{ "from_server_bytes_per_s", "streams.from_server.bytes_per_s", NULL },
 	{ "churn_cycles_per_s", "churn.cycles_per_s", NULL }, { "churn_away_p50_ns", "churn.away_ns.p50", NULL },
 	{ "server_cpu_ns_per_message", "throughput_msgs_per_s", "server" },

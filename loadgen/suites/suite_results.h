@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-/* The figures of suite.json of an array of steps of run.json: the median of each, null if no step has it. In connect_stages
- * those of the stages that the connections had. NULL when out of memory. */
+/* The figures of suite.json of an array of steps of run.json: the median of each, null if no step has it. Those in
+ * connect_stages are of the stages that the connections had. NULL when out of memory. */
 json_t *suite_results_figures(const json_t *steps);
 
 /* Adds to the entry `o` what a run says: folder, stop, environment, steps, and what of its verdict is no pass. `run` is

@@ -24,10 +24,12 @@ static json_t *figures_of(const json_t *points)
 	json_t *all = json_array(), *point, *o;
 	size_t i, k;
 
-	json_array_foreach((json_t *)points, i, point)
-		json_array_foreach(json_object_get(point, "figures"), k, o)
+	json_array_foreach((json_t *)points, i, point) {
+		json_array_foreach(json_object_get(point, "figures"), k, o) {
 			if (i < POINTS_MAX && k < ALTERNATIVES_MAX)
 				json_array_append(all, o);
+		}
+	}
 	return all;
 }
 
@@ -58,14 +60,15 @@ static void draw_sizes(struct page *p, const char *id, const json_t *points)
 	const json_t *first = json_object_get(json_array_get(points, 0), "figures");
 
 	for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
-		struct chart c = { .x_label = "size, bytes", .x_log = true, .y_log = true, .y_label = charts[i].y_label };
+		struct chart c = { .x_label = "size, bytes", .x_log = true, .y_label = charts[i].y_label, .y_log = true };
 
 		for (size_t k = 0; k < json_array_size(first) && k < ALTERNATIVES_MAX; k++) {
-			const char *name = page_text_at(json_array_get(first, k), "name", "unknown");
+			struct page_column curve = { .path = charts[i].path, .scale = charts[i].scale };
 			json_t *steps = figures_by_size(points, k);
 
+			curve.title = page_text_at(json_array_get(first, k), "name", "unknown");
 			if (json_array_size(steps) > 1)
-				figures_curve(p, &c, steps, "message_bytes", &(struct page_column){ name, charts[i].path, charts[i].scale, 0 });
+				figures_curve(p, &c, steps, "message_bytes", &curve);
 			json_decref(steps);
 		}
 		if (c.n_series)
@@ -77,16 +80,17 @@ static void draw_sizes(struct page *p, const char *id, const json_t *points)
 static void show_figures(struct page *p, const char *id, const json_t *points)
 {
 	static const struct page_column stages[] = {
-		{ "clients#", "clients", 1, 0 }, { "size#bytes", "message_bytes", 1, 0 }, { "alternative", "name", 0, 0 },
-		PAGE_STAGES("connect_stages.", ""), { 0 }
+		{ "clients#", "clients", 1, 0 }, { "size#bytes", "message_bytes", 1, 0 },
+		{ "alternative", "name", 0, 0 }, PAGE_STAGES("connect_stages.", ""), { 0 }
 	};
 	json_t *all = figures_of(points);
 
 	draw_sizes(p, id, points);
-	figures_table(p, page_text(p, "%s_side_by_side", id), "Each alternative: medians of the rounds.", all, SIZE_MAX);
+	figures_table(p, page_text(p, "%s_side_by_side", id), "Each alternative: medians of the rounds.", all,
+		      SIZE_MAX);
 	if (figures_are_known(all, "connect_stages.tcp_connect"))
-		page_objects(p, page_text(p, "%s_stages", id), "Connecting by stage, p50. A stage without a figure is none of that "
-			     "alternative's.", stages, all, SIZE_MAX);
+		page_objects(p, page_text(p, "%s_stages", id), "Connecting by stage, p50. A stage without a figure is none "
+			     "of that alternative's.", stages, all, SIZE_MAX);
 	json_decref(all);
 }
 
@@ -264,9 +268,9 @@ static void warn_of_software(struct page *p, const json_t *comparison)
 	if (!compares_transports(comparison) ||
 	    !json_is_true(json_at(comparison, "environment.rdma_device.is_software")))
 		return;
-	doc_note(p->doc, DOC_WARN, NULL, "RDMA here is software (%s)%s: it makes each packet and its checksum on the CPU that sends "
-		 "it, while the kernel's TCP has segmentation offload, so TCP wins wherever bytes count. An adapter does that work "
-		 "without the CPU: nothing here is a statement on adapters.",
+	doc_note(p->doc, DOC_WARN, NULL, "RDMA here is software (%s)%s: it makes each packet and its checksum on the CPU "
+		 "that sends it, while the kernel's TCP has segmentation offload, so TCP wins wherever bytes count. An "
+		 "adapter does that work without the CPU: nothing here is a statement on adapters.",
 		 page_text_at(comparison, "environment.rdma_device.driver", "no adapter"),
 		 json_is_true(json_at(comparison, "environment.is_emulated_cpu")) ? " on an emulated CPU" : "");
 }
@@ -302,10 +306,12 @@ static void say_crossovers(struct page *p, const json_t *comparison)
 
 static void say_comparison(struct page *p, const json_t *comparison)
 {
-	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s in which all took turns; an improvement "
-		 "above 0 is better, whatever the figure.", page_text_at(comparison, "baseline", "unknown"),
-		 page_count(p, json_number_at(comparison, "rounds")), json_number_at(comparison, "rounds") == 1 ? "" : "s");
-	if (json_number_at(comparison, "rounds") < BASELINE_ROUNDS)
+	double rounds = json_number_at(comparison, "rounds");
+
+	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s in which all took turns; an "
+		 "improvement above 0 is better, whatever the figure.", page_text_at(comparison, "baseline", "unknown"),
+		 page_count(p, rounds), rounds == 1 ? "" : "s");
+	if (rounds < BASELINE_ROUNDS)
 		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.",
 			 BASELINE_ROUNDS);
 	say_untaken(p, comparison);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a report says of a comparison of a suite: the `comparison` of an entry of suite.json, which may be damaged or hostile. */
+/* What a report says of a comparison: the `comparison` of an entry of suite.json, which may be damaged or hostile. */
 #ifndef RAMPART_LOADGEN_REPORT_COMPARISON_H
 #define RAMPART_LOADGEN_REPORT_COMPARISON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures of suite.json in tables and charts. See figures.h; the figures are those of loadgen/suites/suite_results.h. */
+/* Figures of suite.json in tables and charts. See figures.h; loadgen/suites/suite_results.h makes them. */
 #include "loadgen/report/suites/figures.h"
 
 #include <math.h>
@@ -61,7 +61,8 @@ size_t figures_count_distinct(const json_t *steps, const char *name)
 	return n;
 }
 
-void figures_curve(struct page *p, struct chart *c, const json_t *steps, const char *x_name, const struct page_column *curve)
+void figures_curve(struct page *p, struct chart *c, const json_t *steps, const char *x_name,
+		   const struct page_column *curve)
 {
 	size_t n = json_array_size(steps) < FIGURES_STEPS_MAX ? json_array_size(steps) : FIGURES_STEPS_MAX;
 	double *x = page_numbers(p, n), *y = page_numbers(p, n);

@@ -34,7 +34,8 @@ static const struct {
 /* Against the sizes, or against the clients if there is one size. */
 static void draw_steps(struct page *p, const char *id, const json_t *steps)
 {
-	bool by_size = figures_count_distinct(steps, "message_bytes") > 1, answers = figures_are_known(steps, "response_p50_ns");
+	bool by_size = figures_count_distinct(steps, "message_bytes") > 1;
+	bool answers = figures_are_known(steps, "response_p50_ns");
 
 	if (!by_size && figures_count_distinct(steps, "clients") < 2)
 		return;

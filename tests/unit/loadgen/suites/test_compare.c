@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/suites/alternatives.c and compare.c: what --compare makes of a command line, and of its runs as a suite. */
+/* Unit tests of loadgen/suites/alternatives.c and compare.c: what --compare makes of a command line, and of its runs.
+ */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -199,10 +200,12 @@ static bool sweeps;
 /* A sweep of two rates; the second alternative has the shorter p99 at the first one, and the longer at the second. */
 static json_t *sweep_of(unsigned alternative)
 {
-	return json_pack("{s:{s:[i, i]}, s:[{s:i, s:i, s:f, s:{s:f}}, {s:i, s:i, s:f, s:{s:f}}]}", "config", "rates_per_s", 100, 10000,
-			 "steps", "target_clients", 10, "message_bytes", 64, "offered_per_s", 100., "response_ns", "p99",
-			 alternative == 2 ? 1e4 : 2e4, "target_clients", 10, "message_bytes", 64, "offered_per_s", 10000.,
-			 "response_ns", "p99", alternative == 2 ? 4e4 : 2e4);
+	return json_pack("{s:{s:[i, i]}, s:[{s:i, s:i, s:f, s:{s:f}}, {s:i, s:i, s:f, s:{s:f}}]}", "config",
+			 "rates_per_s", 100, 10000, "steps",
+			 "target_clients", 10, "message_bytes", 64, "offered_per_s", 100., "response_ns", "p99",
+			 alternative == 2 ? 1e4 : 2e4,
+			 "target_clients", 10, "message_bytes", 64, "offered_per_s", 10000., "response_ns", "p99",
+			 alternative == 2 ? 4e4 : 2e4);
 }
 
 /* In the place of the run: 10 clients, the second alternative twice as fast, and the machine slower with every round. */
@@ -290,7 +293,7 @@ static const json_t *row_of(const json_t *rows, const char *metric)
 
 TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, set_up, report_rig_tear_down)
 {
-	json_t *suite, *o, *point;
+	json_t *suite, *o, *point, *figures;
 	const json_t *row;
 
 	failing_run = 0;
@@ -308,9 +311,10 @@ TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, set_up, report_rig_te
 	assert_float_equal(json_number_at(point, "clients"), 10, 0);
 	assert_float_equal(json_number_at(point, "message_bytes"), 64, 0);
 	assert_string_equal(json_text_at(json_array_get(json_at(point, "candidates"), 0), "name"), "auto");
-	assert_string_equal(json_text_at(json_array_get(json_at(point, "figures"), 1), "name"), "auto");
-	assert_float_equal(json_number_at(json_array_get(json_at(point, "figures"), 1), "throughput_msgs_per_s"), 2000. / 3, 1e-6);
-	assert_float_equal(json_number_at(json_array_get(json_at(point, "figures"), 1), "clients"), 10, 0);
+	figures = json_array_get(json_at(point, "figures"), 1);
+	assert_string_equal(json_text_at(figures, "name"), "auto");
+	assert_float_equal(json_number_at(figures, "throughput_msgs_per_s"), 2000. / 3, 1e-6);
+	assert_float_equal(json_number_at(figures, "clients"), 10, 0);
 	row = json_array_get(json_at(json_array_get(json_at(point, "candidates"), 0), "rows"), 0);
 	assert_string_equal(json_text_at(row, "metric"), "throughput_msgs_per_s");
 	assert_string_equal(json_text_at(row, "verdict"), "improvement");
@@ -360,7 +364,8 @@ TEST_WITH(run__sweep__the_rate_where_the_p99_curves_cross, set_up, report_rig_te
 
 	failing_run = 0;
 	sweeps = true;
-	assert_int_equal(run_comparison("--compare inline=off,auto --rate 100-10000:2 --repeat 2 --quiet --output results"), EXIT_OK);
+	assert_int_equal(run_comparison("--compare inline=off,auto --rate 100-10000:2 --repeat 2 --quiet --output results"),
+			 EXIT_OK);
 	sweeps = false;
 	suite = read_results();
 	assert_int_equal(json_array_size(json_at(comparison_of(suite), "points")), 2);

@@ -55,8 +55,10 @@ static json_t *nearly_empty(size_t n, json_t *last)
 
 static json_t *entry(unsigned number, size_t empty_steps)
 {
-	return json_pack("{s:o, s:o, s:s, s:i, s:{s:s, s:[s, s], s:[i, i], s:b, s:b}, s:o}", "id", json_sprintf("e%u", number), "title", json_sprintf("entry %u", number),
-			 "status", "ran", "exit_status", 0, "options", "name", "a b", "compare", "x=1,2", "y=1,2", "steps", 1, 5, "verify", 1, "quiet", 0,
+	return json_pack("{s:o, s:o, s:s, s:i, s:{s:s, s:[s, s], s:[i, i], s:b, s:b}, s:o}", "id",
+			 json_sprintf("e%u", number), "title", json_sprintf("entry %u", number), "status", "ran",
+			 "exit_status", 0, "options", "name", "a b", "compare", "x=1,2", "y=1,2", "steps", 1, 5, "verify", 1,
+			 "quiet", 0,
 			 "steps", nearly_empty(empty_steps, figures()));
 }
 
@@ -91,7 +93,8 @@ TEST(steps__many__each_figure_looked_up_once)
 	/* 512 rows of 23 figures, each looked for in all steps, would be 235 million. */
 	if (n > 5000000)
 		fail_msg("%lu lookups for %d steps", n, N);
-	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 --steps 1,5 --verify\n"));
+	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 "
+								"--steps 1,5 --verify\n"));
 }
 
 TEST(alternatives__many__each_figure_looked_up_once)
@@ -103,8 +106,8 @@ TEST(alternatives__many__each_figure_looked_up_once)
 	for (int i = 0; i < N; i++)
 		json_array_append_new(points, json_pack("{s:i, s:i, s:o}", "clients", 1, "message_bytes", i + 1, "figures",
 			nearly_empty(OF_POINT - 1, i == N - 1 ? figures() : json_object())));
-	write_json("suite.json", json_pack("{s:i, s:[{s:{s:s, s:o}}]}", "schema_version", 2, "entries", "comparison", "baseline", "b",
-					   "points", points));
+	write_json("suite.json", json_pack("{s:i, s:[{s:{s:s, s:o}}]}", "schema_version", 2, "entries", "comparison",
+					   "baseline", "b", "points", points));
 	n = looked_up();
 	/* 8,192 rows of 23 figures, each looked for in all points, would be 3,000 million. */
 	if (n > 20000000)
