@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>
 
 #include "common/base/build_info.h"
 #include "common/base/json_at.h"
@@ -14,7 +13,6 @@
 #include "common/base/utf8.h"
 #include "loadgen/config/config.h"
 #include "loadgen/run/environment.h"
-#include "loadgen/suites/compare.h"
 #include "loadgen/doctor/doctor_command.h"
 #include "loadgen/plan/plan_command.h"
 #include "loadgen/run/meeting.h"
@@ -37,8 +35,7 @@ static int with_stdout(int status)
 /* What a command line asks for. */
 struct task {
 	struct loadgen_config cfg;
-	struct alternatives alternatives;
-	struct suite *suite;
+	struct suite *suite;		/* of --suite, --compare and --compare-set; NULL: a single run */
 };
 
 static int usage_error(const struct opts_spec *spec, const char *text)
@@ -75,7 +72,7 @@ static int check_options(struct task *t, int argc, char **argv, char *err, size_
 	    (cfg->suite ? suite_read(cfg->suite, argc, argv, &t->suite, err, err_size) :
 			  workloads_apply(cfg, argc, argv, err, err_size)))
 		return -EINVAL;
-	return compares ? alternatives_parse(cfg, argc, argv, &t->alternatives, err, err_size) : 0;
+	return compares ? suite_of_comparison(cfg, argc, argv, &t->suite, err, err_size) : 0;
 }
 
 /* Fills in *t. False: the program ends with *status. */
@@ -109,9 +106,7 @@ static int run_task(struct task *t, int argc, char **argv)
 {
 	if (preflight_check(&t->cfg))
 		return EXIT_ENVIRONMENT;
-	return t->suite ? suite_run(t->suite, &t->cfg, argc, argv) :
-	       t->alternatives.n ? compare_run(&t->alternatives, &t->cfg, argc, argv, NULL) :
-				   run_once(&t->cfg, argc, argv, true, NULL);
+	return t->suite ? suite_run(t->suite, &t->cfg, argc, argv) : run_once(&t->cfg, argc, argv, true, NULL);
 }
 
 /* Makes every run of the task one of the hosts that met. False with a line in `err`: one of the runs loads a server that this host
@@ -119,16 +114,10 @@ static int run_task(struct task *t, int argc, char **argv)
 static bool apply_fleet(struct meeting *m, struct task *t, char *err, size_t err_size)
 {
 	bool allowed = meeting_apply(m, &t->cfg, err, err_size);
+	struct loadgen_config *cfg;
 
-	for (unsigned i = 0; i < t->alternatives.n && allowed; i++)
-		allowed = meeting_apply(m, &t->alternatives.v[i].cfg, err, err_size);
-	for (unsigned i = 0; t->suite && i < t->suite->n && allowed; i++) {
-		struct suite_entry *e = &t->suite->entries[i];
-
-		allowed = meeting_apply(m, &e->cfg, err, err_size);
-		for (unsigned k = 0; k < e->alternatives.n && allowed; k++)
-			allowed = meeting_apply(m, &e->alternatives.v[k].cfg, err, err_size);
-	}
+	for (unsigned i = 0; t->suite && allowed && (cfg = suite_config(t->suite, i)); i++)
+		allowed = meeting_apply(m, cfg, err, err_size);
 	return allowed;
 }
 
@@ -137,7 +126,6 @@ static bool take_over(struct meeting *m, struct task *t, int *status)
 {
 	if (!m->argv)
 		return true;
-	alternatives_free(&t->alternatives);
 	suite_free(t->suite);
 	*t = (struct task){ .suite = NULL };
 	loadgen_config_defaults(&t->cfg);
@@ -186,8 +174,6 @@ int main(int argc, char **argv)
 	t.cfg.plan = plan;
 	if (!take_options(plan ? &loadgen_plan_options : &loadgen_options, argc, argv, &t, &status))
 		return status;
-	for (unsigned i = 0; i < t.alternatives.n; i++)
-		t.cfg.vm_rails = MAX(t.cfg.vm_rails, t.alternatives.v[i].cfg.n_rails);
 	if (t.suite)
 		t.cfg.vm_rails = suite_rails(t.suite);
 	log_init("performance_test", (enum log_level)t.cfg.log_level);
@@ -198,7 +184,6 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	log_start();
 	status = plan ? estimate_command(&t.cfg) : loadgen_has_hosts(&t.cfg) ? run_with_hosts(&t, argc, argv) : run_task(&t, argc, argv);
-	alternatives_free(&t.alternatives);
 	suite_free(t.suite);
 	status = with_stdout(status);
 	log_stop();

@@ -141,7 +141,7 @@ TEST(command__a_suite__no_option_is_passed_over)
 	assert_int_equal(mkdir("suite", 0700), 0);
 	f = fopen("suite/suite.json", "w");
 	assert_non_null(f);
-	fprintf(f, "{\"schema_version\": 1, \"id\": \"s\", \"entries\": []}");
+	fprintf(f, "{\"schema_version\": 2, \"id\": \"s\", \"entries\": []}");
 	fclose(f);
 	expect("suite", 0, "Suite report: s\n");
 	expect("suite --baseline " D, 2, "--baseline: a suite or a comparison has none");
