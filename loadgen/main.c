@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* performance_test: options, where to run, the run, what it leaves. */
+/* performance_test: its subcommands; without one, the options of a run, the hosts that it has, and the run. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -156,23 +156,28 @@ static int run_with_hosts(struct task *t, int argc, char **argv)
 	return ret == -ECANCELED ? EXIT_INTERRUPTED : status;
 }
 
-int main(int argc, char **argv)
+static int run_or_share(struct task *t, int argc, char **argv)
 {
-	bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
+	return loadgen_has_hosts(&t->cfg) ? run_with_hosts(t, argc, argv) : run_task(t, argc, argv);
+}
+
+static int make_plan(struct task *t, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return estimate_command(&t->cfg);
+}
+
+/* Takes the options, enters the environment that they name (run/environment.h), and does `work` there. Returns the exit status. */
+static int perform(const struct opts_spec *spec, int argc, char **argv, int (*work)(struct task *t, int argc, char **argv))
+{
 	struct task t = { .suite = NULL };
 	char err[512];
 	int status;
 
-	json_memory_watch();
-	if (argc > 1 && strcmp(argv[1], "report") == 0)
-		return report_command(argc - 1, argv + 1);
-	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
-		return doctor_command(argc - 1, argv + 1);
-	argc -= plan;
-	argv += plan;
 	loadgen_config_defaults(&t.cfg);
-	t.cfg.plan = plan;
-	if (!take_options(plan ? &loadgen_plan_options : &loadgen_options, argc, argv, &t, &status))
+	t.cfg.plan = work == make_plan;
+	if (!take_options(spec, argc, argv, &t, &status))
 		return status;
 	if (t.suite)
 		t.cfg.vm_rails = suite_rails(t.suite);
@@ -183,9 +188,33 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	log_start();
-	status = plan ? estimate_command(&t.cfg) : loadgen_has_hosts(&t.cfg) ? run_with_hosts(&t, argc, argv) : run_task(&t, argc, argv);
+	status = work(&t, argc, argv);
 	suite_free(t.suite);
 	status = with_stdout(status);
 	log_stop();
 	return status;
+}
+
+static int plan_command(int argc, char **argv)
+{
+	return perform(&loadgen_plan_options, argc, argv, make_plan);
+}
+
+/* argv[0] of a subcommand is its name; it returns the exit status. Without one, performance_test runs a load. */
+static const struct {
+	const char *name;
+	int (*command)(int argc, char **argv);
+} subcommands[] = {
+	{ "plan", plan_command },	/* before a run: what it needs */
+	{ "doctor", doctor_command },	/* whether this machine can run it */
+	{ "report", report_command },	/* after a run: what its folder says */
+};
+
+int main(int argc, char **argv)
+{
+	json_memory_watch();
+	for (size_t i = 0; argc > 1 && i < sizeof(subcommands) / sizeof(subcommands[0]); i++)
+		if (strcmp(argv[1], subcommands[i].name) == 0)
+			return subcommands[i].command(argc - 1, argv + 1);
+	return perform(&loadgen_options, argc, argv, run_or_share);
 }
