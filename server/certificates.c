@@ -215,8 +215,8 @@ static void warn_of_all(const struct certificates *c)
 	warn_of_expiry(c);
 	warn_of_key(c);
 	if (c->is_development)
-		log_warn("certificate %s is of the development CA, whose key lies beside it: make your own for anything but "
-			 "tests", c->files.path[TLS_FILE_CERT]);
+		log_warn("certificate %s was signed by the development CA, whose key lies beside it: make your own for "
+			 "anything but tests", c->files.path[TLS_FILE_CERT]);
 }
 
 /* Time of the next warning or expiry of the certificate or the list, at most a day ahead. */

@@ -385,7 +385,8 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		break;
 	case SESSION_WAITS:
 		if (log_is_due(&x->control->publish_log_ns, PUBLISH_LOG_NS))
-			log_warn("a shard did not publish its gauges in %.0f s: the report shows older ones", PUBLISH_S);
+			log_warn("a shard was too busy to give its current figures within %.0f s: the answer to %s has "
+				 "older ones", PUBLISH_S, x->request.what == CONTROL_MARK ? "MARK" : "STATS");
 		answer(x);
 		serve(x);
 		break;

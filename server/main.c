@@ -70,7 +70,8 @@ static void give_up_rail(struct main_loop *m, uint32_t rail)
 		log_error("a shard failed: stopping");
 	else
 		log_error("rail %u (%s) failed: %s", rail, server->devices[rail].name,
-			  m->n_failed < server->cfg->n_rails ? "serving on with the others" : "none is left: stopping");
+			  m->n_failed < server->cfg->n_rails ? "the other rails go on serving" :
+			  "none is left: stopping");
 	for (uint32_t i = rail * n; i < (rail + 1) * n; i++)
 		shard_drain(server->shards[i]);
 }

@@ -127,7 +127,8 @@ static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 	reject(c->shard, id, ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ?
 	       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
 	if (ret != -EAGAIN && log_is_due(&c->shard->failed_log_ns, NS_PER_S))
-		log_warn("cannot accept a client: %s", strerror(-ret));
+		log_warn("cannot accept a client: %s", ret == -EBADMSG ? "the queue pair has other PSNs than were "
+			 "programmed (--verify; see the line above)" : strerror(-ret));
 	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -205,8 +206,9 @@ static void pause_accepting(struct arrivals *all, int err)
 	ev_timer_set(&all->again, ACCEPT_RETRY_S, 0.);
 	ev_timer_start(s->loop, &all->again);
 	if (log_is_due(&s->accept_log_ns, NS_PER_S))
-		log_warn("shard %u: cannot accept over TCP: errno %d; raise the limit of open files (ulimit -n) or this "
-			 "machine's memory", s->index, err);
+		log_warn("shard %u: cannot accept a connection over TCP: %s; %s", s->index, strerror(err),
+			 err == EMFILE || err == ENFILE ? "raise the limit of open files (ulimit -n, fs.file-max)" :
+			 "this machine needs more memory");
 }
 
 static void on_accept(struct ev_loop *loop, ev_io *w, int revents)

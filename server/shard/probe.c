@@ -55,9 +55,10 @@ static void cut_off_reader(struct conn *c, uint64_t took_bytes)
 	char peer[ADDR_TEXT_MAX];
 
 	if (log_is_due(&s->reader_log_ns, READER_LOG_NS))
-		log_warn("shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its answers in %u intervals of "
-			 "--probe-interval, and at least %u a second are expected", s->index, addr_text(&c->peer, peer),
-			 (unsigned long long)took_bytes, READ_INTERVALS, READ_BYTES_PER_S);
+		log_warn("shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its "
+			 "answers in %.1f s (%u x --probe-interval), and must take %u a second", s->index,
+			 addr_text(&c->peer, peer), (unsigned long long)took_bytes,
+			 (double)(READ_INTERVALS * s->cfg->probe_interval_ns) / 1e9, READ_INTERVALS, READ_BYTES_PER_S);
 	tcp_abort_on_close(c->link.sock.fd);
 	if (took_bytes)
 		conn_fail(c, FAIL_PROTOCOL, PROTO_NOT_RECEIVING);

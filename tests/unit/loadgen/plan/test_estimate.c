@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/plan/estimate.c and advice.c: what clients need, what is short, what gives out first, and how
+/* Unit tests of loadgen/plan/estimate.c and advice.c: what clients need, what is short, what runs out first, and how
  * far each resource goes. */
 #include "tests/unit/helpers/unit.h"
 
