@@ -306,8 +306,8 @@ static const struct opt options[] = {
 	{ .name = "server", .group = "where", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST,...",
 	  .per_suite = true, .common = true, .excludes = "targets,environment=vm", .def_words = "one of our own",
 	  .help = "Server to load (its address on each rail).",
-	  .more = "A name or an address. With several rails, the addresses are in the order of `--device`; the first is "
-	  "asked for statistics." },
+	  .more = "A name or an address. With several rails, the addresses are in the order of `--device`; the first "
+	  "is asked for statistics." },
 	{ .name = "server-cpu-list", .group = "where", .type = OPT_STRING, .offset = AT(server_cpu_list),
 	  .metavar = "LIST", .def_words = "the CPUs of --cpu-list after the workers'", .excludes = "server,targets",
 	  .help = "CPUs for the threads of a server of our own." },
