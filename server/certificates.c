@@ -82,7 +82,7 @@ static void hold(struct certificates *c, struct tls_ctx *ctx)
 	SLIST_INSERT_HEAD(&c->held, h, entry);
 }
 
-/* Drops the contexts that nobody else uses, or all of them. Returns true if a replaced one is left. */
+/* Drops its references to contexts that nobody else holds, or all references. True if a replaced context is left. */
 static bool let_go(struct certificates *c, bool all)
 {
 	struct held *h, *next;

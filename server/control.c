@@ -284,7 +284,7 @@ static void begin_watch(struct session *x)
 
 /* ---- requests ---- */
 
-/* INFO needs nothing from the shards. Other requests, except WATCH, must show the server after the request came. */
+/* For STATS and MARK the shards publish first, so that the answer is no older than the request. INFO needs no shard. */
 static void begin_answer(struct session *x)
 {
 	struct server *server = x->control->server;
@@ -306,7 +306,7 @@ static void begin_answer(struct session *x)
 		answer(x);
 }
 
-/* Returns false if the caller has to wait or the session is over. */
+/* Reads a request and begins its answer. Returns false if the caller has to wait or the session is over. */
 static bool read_request(struct session *x)
 {
 	struct frame_header h;

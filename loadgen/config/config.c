@@ -193,7 +193,8 @@ static void list_from(const uint16_t *cpus, uint32_t n, uint32_t first, char *ou
 	}
 }
 
-/* Gives the threads of a server of our own the CPUs after those of the workers, unless they have a list. */
+/* Chooses the CPUs of our own server's threads: --server-cpu-list, else those of --cpu-list, from the one after the
+ * workers' on; neither: none. */
 static int place_server(struct loadgen_config *c, char *err, size_t err_size)
 {
 	uint16_t cpus[TUNING_CPUS_MAX];

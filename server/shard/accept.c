@@ -120,7 +120,7 @@ static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code
 	reject(s, id, code);
 }
 
-/* Rejects a request that the server cannot serve. -EAGAIN: a queue pair may be free soon, after its quarantine. */
+/* Rejects a request that failed with `ret`. -EAGAIN: a queue pair may be free soon, after its quarantine. */
 static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 {
 	c->link.rc.id = NULL;
@@ -203,7 +203,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 	c->cm_connected = c->qpn_lingers = true;
 }
 
-/* A status means that the peer did not answer: its connection manager may still have the connection. */
+/* A status other than 0 means that the peer did not answer: its CM may still have the connection. */
 static void on_disconnected(struct conn *c, const struct cm_event *e)
 {
 	c->qpn_lingers = e->status != 0;

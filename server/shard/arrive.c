@@ -62,7 +62,7 @@ static void count_failure(struct shard *s, enum fail_kind kind, int code)
 	fail_table_count(&s->stats.failures, &f);
 }
 
-/* Counts a connection that ended without a proof. With a proof it belongs to a session, which is counted already. */
+/* Counts a connection that ended without a proof. One with a proof belongs to a session, which is counted already. */
 static void count_closed(struct shard *s, enum close_reason reason)
 {
 	counter_add(&s->stats.tcp_accepted, 1);
@@ -79,8 +79,8 @@ static void drop_arrival(struct arrival *a, enum fail_kind kind, int code)
 	close(a->fd);
 }
 
-/* A client may send its first message right behind the proof. Closing a socket with unread data sends RST (RFC 1122,
- * 4.2.2.13), which may destroy the refusal before the client reads it. */
+/* Drops what a client has sent behind its proof: closing a socket with unread data sends RST (RFC 1122, 4.2.2.13),
+ * which may destroy the refusal before the client reads it. */
 static void discard(int fd)
 {
 	uint8_t rest[DISCARD_BYTES];
@@ -197,7 +197,7 @@ static void on_again(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_io_start(loop, &all->io);
 }
 
-/* Descriptors or memory are short until some connection ends: stops accepting for ACCEPT_RETRY_S. */
+/* Stops accepting for ACCEPT_RETRY_S, because descriptors or memory are short until some connection ends. */
 static void pause_accepting(struct arrivals *all, int err)
 {
 	struct shard *s = all->shard;

@@ -121,7 +121,8 @@ static bool is_conn_silent(const struct conn *c)
 	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io.tls));
 }
 
-/* True if a silent one may go even for an address with as many: its session stays, or its address makes no progress. */
+/* True if this connection, when silent, may be closed even for an address that has as many: its session stays, or its
+ * address makes no progress. */
 static bool is_spare(const struct conn *c)
 {
 	return c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING || !gets_on(c->shard, &c->peer);

@@ -19,8 +19,8 @@
 #define READ_INTERVALS 3u
 #define READER_LOG_NS (10 * NS_PER_S)
 
-/* True if something was sent to the client and its device acknowledged nothing in this interval. Once is normal,
- * because an answer need not have a completion of its own; twice in a row is not. */
+/* True if something was sent to the client and its device acknowledged nothing in this interval. One such
+ * interval is normal, because not every answer has a completion of its own; two in a row are not. */
 static bool is_doubtful(const struct conn *c)
 {
 	return !c->acked && c->link.rc.sq_used > 0;
@@ -35,7 +35,7 @@ static void give_up(struct conn *c)
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
 
-/* True if answers wait, here or in the kernel, until the client takes those before them. */
+/* True if answers wait, here or in the kernel, until the client takes earlier ones. *acked_bytes: taken so far. */
 static bool is_waited_for(const struct sock *k, uint64_t *acked_bytes)
 {
 	struct tcp_info info = { 0 };
@@ -85,9 +85,9 @@ static void judge_reader(struct conn *c)
 	}
 }
 
-/* Over sockets the kernel probes (sock.h). Over RDMA, sends a WRITE of 0 bytes to a client that was silent for an
- * interval or acknowledged nothing for two: it fails when the host is gone, and completes only after the answers that
- * the client does not receive. */
+/* Over sockets the kernel probes (sock.h), and this only looks for slow readers. Over RDMA, sends a WRITE of 0 bytes to
+ * a client that was silent for an interval or acknowledged nothing for two: the WRITE fails if the client's host is
+ * gone, and cannot complete before answers that the client does not receive. */
 static void probe_one(struct shard *s, struct conn *c)
 {
 	if (c->state != CONN_ST_LIVE)
