@@ -86,7 +86,7 @@ static void expect(const char *arguments, int status, const char *text)
 TEST(command__wrong_usage__2_and_what_is_allowed)
 {
 	expect("", 2, "name the folder of a run");
-	expect("run run", 2, "one run at a time");
+	expect("run run", 2, "name one run only");
 	expect("run --format pdf", 2, "--format");
 	expect("run --headroom 91", 2, "--headroom: 91 is not allowed");
 	expect("run --headroom -1", 2, "--headroom");
