@@ -209,6 +209,12 @@ int server_rig_stop(void **state)
 	return 0;
 }
 
+void server_rig_again(void **state)
+{
+	assert_int_equal(server_rig_stop(state), 0);
+	assert_int_equal(server_rig_init(state), 0);
+}
+
 /* Those besides the shard. */
 static void other_turns(void)
 {
@@ -245,6 +251,18 @@ void server_rest(uint64_t ns)
 		;
 }
 
+void server_drain(void)
+{
+	shard_drain(srv.shard);
+	server_turns(2);
+	server_until(server_only(CONN_ST_LIVE)->told);
+}
+
+bool server_is_over(void)
+{
+	return srv.shard->pump.stop;
+}
+
 void server_expire(struct conn *c)
 {
 	assert_true(ev_is_active(&c->deadline));
@@ -267,7 +285,7 @@ struct conn *server_only(enum conn_state state)
 
 uint64_t server_refused(enum refuse_code code)
 {
-	return counter_get(&srv.shard->stats.refused[code]);
+	return counter_get(&srv.shard->stats.refused[code]) + counter_get(&srv.server.control_stats.refused[code]);
 }
 
 uint64_t server_closed(enum close_reason reason)

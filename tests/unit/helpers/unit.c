@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #define TESTS_MAX 256
 
@@ -39,6 +41,27 @@ void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
 	group_set_up = set_up;
 	group_tear_down = tear_down;
+}
+
+void unit_assert_says(const char *text, const char *words, const char *file, int line)
+{
+	bool says = strstr(text, words) != NULL;
+
+	if (!says)
+		print_error("'%s' does not say '%s'\n", text, words);
+	_assert_true(says, "the text says so", file, line);
+}
+
+uint64_t unit_limit_descriptors(uint64_t n)
+{
+	struct rlimit limit;
+	uint64_t before;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	return before;
 }
 
 int main(void)

@@ -43,6 +43,13 @@ void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 #define TEST_EACH(set_up, tear_down) UNIT_BEFORE_MAIN(set_each, unit_set_each(set_up, tear_down))
 #define TEST_GROUP(set_up, tear_down) UNIT_BEFORE_MAIN(set_group, unit_set_group(set_up, tear_down))
 
+/* Fails the test unless `text` contains `words`. */
+#define assert_says(text, words) unit_assert_says(text, words, __FILE__, __LINE__)
+void unit_assert_says(const char *text, const char *words, const char *file, int line);
+
+/* Limits how many descriptors this process may have; it keeps those that it has beyond that. Returns the limit before. */
+uint64_t unit_limit_descriptors(uint64_t n);
+
 /* A repeatable random number (xorshift64*, Marsaglia); *state must not be 0. */
 static inline uint64_t unit_random(uint64_t *state)
 {

@@ -130,25 +130,21 @@ TEST(conn_new__no_object_free__socket_closed)
 {
 	struct peer p;
 	struct conn *c = NULL;
-	int fds[2];
-	uint32_t conns;
 	char byte;
 
 	srv.cfg.max_handshakes = 1;
 	server_rig_start();
-	conns = srv.cfg.shard_conns;
 	peer_connect(&p);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	for (uint32_t i = 1; i < conns; i++) {
-		int more[2];
+	for (uint32_t i = 1; i <= srv.cfg.shard_conns; i++) {
+		bool room = i < srv.cfg.shard_conns;
+		int fds[2];
 
-		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, more), 0);
-		assert_int_equal(conn_new(srv.shard, more[0], &p.local, boot_on_ready, &c), 0);
-		close(more[1]);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+		assert_int_equal(conn_new(srv.shard, fds[0], &p.local, boot_on_ready, &c), room ? 0 : -ENOBUFS);
+		if (!room)
+			assert_int_equal(recv(fds[1], &byte, 1, 0), 0);
+		close(fds[1]);
 	}
-	assert_int_equal(conn_new(srv.shard, fds[0], &p.local, boot_on_ready, &c), -ENOBUFS);
-	assert_int_equal(recv(fds[1], &byte, 1, 0), 0);
-	close(fds[1]);
 	peer_abort(&p);
 }
 
@@ -172,15 +168,34 @@ static void fill(struct peer *p, int n)
 	srv.cfg.max_handshakes = (uint64_t)n;
 	server_rig_start();
 	srv.peers_from = "127.0.0.1";
-	for (int i = 0; i < n; i++)
-		peer_connect(&p[i]);
+	peers_connect(p, n);
 	assert_int_equal(srv.shard->tls_open, n);
+}
+
+static void connect_from(const char *address, struct peer *p)
+{
+	srv.peers_from = address;
+	peer_connect(p);
+}
+
+/* The first bytes of a ClientHello. */
+static void begin_to_speak(struct peer *p)
+{
+	static const char hello[] = { 22, 3, 1 };
+
+	assert_int_equal(send(tls_fd(p->tls), hello, sizeof(hello), 0), sizeof(hello));
+}
+
+static bool all_open(const struct peer *p, int n)
+{
+	while (n && !is_closed(&p[n - 1]))
+		n--;
+	return n == 0;
 }
 
 static void abort_all(struct peer *p, int n)
 {
-	for (int i = 0; i < n; i++)
-		peer_abort(&p[i]);
+	peers_abort(p, n);
 	server_until(srv.shard->tls_open == 0);
 	server_assert_all_back();
 }
@@ -191,15 +206,12 @@ TEST(accept__full_of_silent_ones__another_address_gets_in_at_once)
 
 	fill(p, 4);
 	srv.silent_ms = 500;
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[0]));
-	for (int i = 1; i < 4; i++)
-		assert_false(is_closed(&p[i]));
+	assert_true(all_open(p + 1, 3));
 	assert_true(peer_handshake(&other));
-	peer_hello(&other, 0);
-	assert_int_equal(peer_answer(&other), FRAME_GRANT);
+	assert_int_equal(peer_say_hello(&other, 0), FRAME_GRANT);
 	peer_close(&other);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
 	abort_all(p, 4);
@@ -212,15 +224,13 @@ TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room)
 
 	fill(p, 4);
 	srv.peers_from = "127.0.0.12";
-	for (int i = 0; i < 3; i++)
-		peer_connect(&other[i]);
+	peers_connect(other, 3);
 	/* Two each: nobody has less than the third one would have. */
 	assert_int_equal(crowded_out(), 2);
 	assert_true(is_closed(&p[0]) && is_closed(&p[1]));
 	assert_int_equal(srv.shard->n_waiting, 1);
 	assert_int_equal(srv.shard->tls_open, 4);
-	for (int i = 0; i < 3; i++)
-		peer_abort(&other[i]);
+	peers_abort(other, 3);
 	abort_all(p, 4);
 }
 
@@ -230,11 +240,9 @@ TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once)
 	struct peer p[7], other;
 
 	fill(p, 4);
-	for (int i = 4; i < 7; i++)
-		peer_connect(&p[i]);
+	peers_connect(p + 4, 3);
 	assert_int_equal(srv.shard->n_waiting, 3);
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[0]));
 	assert_int_equal(srv.shard->n_waiting, 3);
@@ -251,8 +259,7 @@ TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut)
 	uint64_t begun_ns, most;
 
 	fill(p, PLACES);
-	for (int i = PLACES; i < ALL; i++)
-		peer_connect(&p[i]);
+	peers_connect(p + PLACES, ALL - PLACES);
 	begun_ns = clock_now_ns();
 	srv.peers_from = "127.0.0.12";
 	for (int i = 0; i < ROUNDS; i++) {
@@ -264,12 +271,9 @@ TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut)
 	most = 17 + (clock_now_ns() - begun_ns) / (20 * NS_PER_MS);
 	assert_in_range(crowded_out(), 1, most);
 	/* That is enough for who stays. */
-	peer_connect(&other);
-	assert_true(peer_handshake(&other));
+	peer_shake_hands(&other);
 	peer_abort(&other);
-	for (int i = PLACES; i < ALL; i++)
-		peer_abort(&p[i]);
-	abort_all(p, PLACES);
+	abort_all(p, ALL);
 }
 
 /* Until one may, who wants in costs no turn anything. */
@@ -279,8 +283,7 @@ TEST(accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at)
 
 	fill(p, 4);
 	srv.shard->cut_from_ns = clock_now_ns() + 60 * NS_PER_S;
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(srv.shard->n_waiting, 1);
 	peeks = 0;
 	server_turns(20);
@@ -304,8 +307,7 @@ TEST(accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room)
 	peer_connect(&p[10]);
 	server_turns(3);
 	assert_int_equal(srv.shard->n_waiting, 1);
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[0]));
 	peer_abort(&other);
@@ -321,16 +323,13 @@ TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes)
 	srv.cfg.shard_waiting = 3;
 	peer_abort(&a[1]);
 	server_until(srv.shard->tls_open == 1);
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&b);
+	connect_from("127.0.0.12", &b);
 	assert_int_equal(srv.shard->tls_open, 2);
 	srv.peers_from = "127.0.0.1";
-	for (int i = 2; i < 5; i++)
-		peer_connect(&a[i]);
+	peers_connect(a + 2, 3);
 	assert_int_equal(srv.shard->n_waiting, 3);
 	assert_int_equal(crowded_out(), 0);
-	srv.peers_from = "127.0.0.13";
-	peer_connect(&c);
+	connect_from("127.0.0.13", &c);
 	assert_int_equal(srv.shard->n_waiting, 3);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&a[4]));
@@ -338,22 +337,20 @@ TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes)
 	peer_abort(&b);
 	server_until(srv.shard->n_waiting == 2);
 	assert_true(peer_handshake(&c));
-	assert_false(is_closed(&a[2]) || is_closed(&a[3]));
+	assert_true(all_open(a + 2, 2));
 	peer_abort(&c);
-	for (int i = 2; i < 5; i++)
-		peer_abort(&a[i]);
+	peers_abort(a + 2, 3);
 	abort_all(a, 1);
 }
 
 static void make_deaf(struct peer *p)
 {
-	static const char hello[] = { 22, 3, 1 };
 	struct conn *c;
 
 	TAILQ_FOREACH(c, &srv.shard->lists[CONN_ST_TLS_ACCEPT], entry)
 		if (addr_port(&c->peer) == addr_port(&p->local))
 			tls_io_watch(&c->io, 0);
-	assert_int_equal(send(tls_fd(p->tls), hello, sizeof(hello), 0), sizeof(hello));
+	begin_to_speak(p);
 }
 
 /* Of two addresses that have as many, those of the first are busy (something that they sent is not read yet). */
@@ -363,16 +360,13 @@ TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room)
 
 	fill(a, 4);
 	srv.peers_from = "127.0.0.12";
-	peer_abort(&a[2]);
-	peer_abort(&a[3]);
-	for (int i = 0; i < 2; i++)
-		peer_connect(&b[i]);
+	peers_abort(a + 2, 2);
+	peers_connect(b, 2);
 	server_until(srv.shard->tls_open == 4 && server_n(CONN_ST_TLS_ACCEPT) == 4);
 	make_deaf(&a[0]);
 	make_deaf(&a[1]);
 	srv.silent_ms = 500;
-	srv.peers_from = "127.0.0.13";
-	peer_connect(&other);
+	connect_from("127.0.0.13", &other);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&b[0]));
 	assert_false(is_closed(&a[0]) || is_closed(&a[1]) || is_closed(&b[1]));
@@ -381,8 +375,7 @@ TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room)
 		if (srv.shard->conns[i].state == CONN_ST_TLS_ACCEPT)
 			tls_io_watch(&srv.shard->conns[i].io, EV_READ);
 	peer_abort(&other);
-	peer_abort(&b[0]);
-	peer_abort(&b[1]);
+	peers_abort(b, 2);
 	abort_all(a, 2);
 }
 
@@ -394,16 +387,14 @@ TEST(accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait)
 	fill(p, 4);
 	assert_true(peer_handshake(&p[3]));
 	srv.silent_ms = 700;
-	for (int i = 4; i < 6; i++)
-		peer_connect(&p[i]);
+	peers_connect(p + 4, 2);
 	make_deaf(&p[5]);
 	srv.shard->look_not_before_ns = 0;
 	server_turns(3);
 	assert_int_equal(srv.shard->n_waiting, 2);
 	assert_int_equal(crowded_out(), 0);
 	/* Another address that wants in has nothing to do with that. */
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	/* As if nothing of it had got on for long. */
 	peers_note_progress(srv.shard->peers, addr_network(&server_only(CONN_ST_HELLO)->peer), 1);
@@ -423,8 +414,7 @@ TEST(accept__storm_of_one_address__all_get_their_turn)
 	fill(p, PLACES);
 	assert_true(peer_handshake(&p[0]));
 	srv.silent_ms = 600;
-	for (int i = PLACES; i < ALL; i++)
-		peer_connect(&p[i]);
+	peers_connect(p + PLACES, ALL - PLACES);
 	assert_int_equal(srv.shard->n_waiting, ALL - PLACES);
 	for (int i = 0; i < ALL; i++) {
 		srv.shard->look_not_before_ns = 0;
@@ -442,13 +432,11 @@ TEST(accept__full_and_more_of_the_same_address__waits)
 	struct peer p[6];
 
 	fill(p, 4);
-	for (int i = 4; i < 6; i++)
-		peer_connect(&p[i]);
+	peers_connect(p + 4, 2);
 	server_turns(20);
 	assert_int_equal(srv.shard->n_waiting, 2);
 	assert_int_equal(crowded_out(), 0);
-	for (int i = 0; i < 6; i++)
-		assert_false(is_closed(&p[i]));
+	assert_true(all_open(p, 6));
 	for (int i = 0; i < 6; i++) {
 		assert_true(peer_handshake(&p[i]));
 		peer_abort(&p[i]);
@@ -461,7 +449,6 @@ TEST(accept__full_and_more_of_the_same_address__waits)
 TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way)
 {
 	struct peer p[4], silent, busy;
-	static const char hello[] = { 22, 3, 1 };
 
 	fill(p, 4);
 	srv.silent_ms = 500;
@@ -472,7 +459,7 @@ TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way)
 	srv.silent_ms = 0;
 	peer_connect(&busy);
 	assert_int_equal(srv.shard->n_waiting, 1);
-	assert_int_equal(send(tls_fd(busy.tls), hello, sizeof(hello), 0), sizeof(hello));
+	begin_to_speak(&busy);
 	srv.silent_ms = 500;
 	srv.shard->look_not_before_ns = 0;
 	server_until(crowded_out() == 2);
@@ -486,17 +473,15 @@ TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way)
 /* It has said something that the server has not read yet: it is the server who is slow. */
 TEST(accept__silent_since_it_was_told_nothing__stays)
 {
-	static const char hello[] = { 22, 3, 1 };
 	struct peer p[2], other;
 	struct conn *c;
 
 	fill(p, 2);
 	c = TAILQ_FIRST(&srv.shard->lists[CONN_ST_TLS_ACCEPT]);
 	tls_io_watch(&c->io, 0);
-	assert_int_equal(send(tls_fd(p[0].tls), hello, sizeof(hello), 0), sizeof(hello));
+	begin_to_speak(&p[0]);
 	srv.silent_ms = 500;
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	assert_false(is_closed(&p[0]));
 	assert_true(is_closed(&p[1]));
@@ -508,12 +493,11 @@ TEST(accept__silent_since_it_was_told_nothing__stays)
 /* A byte now and then does not keep a connection whose handshake does not get on. */
 TEST(accept__nothing_to_answer_for_long__gives_way)
 {
-	static const char hello[] = { 22, 3, 1 };
 	struct peer p[2], busy;
 
 	fill(p, 2);
 	peer_connect(&busy);
-	assert_int_equal(send(tls_fd(busy.tls), hello, sizeof(hello), 0), sizeof(hello));
+	begin_to_speak(&busy);
 	server_turns(5);
 	assert_int_equal(crowded_out(), 0);
 	srv.untold_ms = 1000;
@@ -528,15 +512,12 @@ TEST(accept__nothing_to_answer_for_long__gives_way)
 TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays)
 {
 	struct peer p, other;
-	uint8_t data[56];
 
 	fill(&p, 1);
 	assert_true(peer_handshake(&p));
-	peer_hello(&p, 0);
-	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(peer_say_hello(&p, 0), FRAME_GRANT);
 	srv.silent_ms = 500;
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	server_turns(3);
 	/* Alone it has no more than the other one would have; it is silent, and the other one, too. */
 	assert_true(is_closed(&other));
@@ -549,11 +530,9 @@ TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays)
 	srv.shard->look_not_before_ns = 0;
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
 	assert_int_equal(server_n(CONN_ST_GRANTED), 1);
-	peer_proof(&p, data);
-	peer_request(&p, data);
+	peer_prove(&p);
 	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
-	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
-	server_turns(2);
+	peer_establish(&p);
 	peer_abort(&other);
 	peer_abort(&p);
 	peer_leave(&p);
@@ -567,10 +546,8 @@ TEST(ready__many_of_one_address__another_is_served_in_turn)
 
 	srv.cfg.max_handshakes = 5;
 	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_connect(&p[i]);
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	peers_connect(p, 4);
+	connect_from("127.0.0.12", &other);
 	TAILQ_FOREACH(c, &srv.shard->lists[CONN_ST_TLS_ACCEPT], entry)
 		conn_queue(c);
 	others = TAILQ_LAST(&srv.shard->lists[CONN_ST_TLS_ACCEPT], conn_list);
@@ -591,19 +568,16 @@ TEST(accept__max_per_address__closed_at_once)
 
 	srv.cfg.max_per_address = 2;
 	server_rig_start();
-	for (int i = 0; i < 3; i++)
-		peer_connect(&p[i]);
+	peers_connect(p, 3);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[2]));
 	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
-	assert_true(peer_handshake(&other));
+	peer_shake_hands(&other);
 	peer_abort(&other);
 	peer_abort(&p[0]);
 	srv.peers_from = NULL;
 	peer_abort(&p[2]);
-	peer_connect(&p[2]);
-	assert_true(peer_handshake(&p[2]));
+	peer_shake_hands(&p[2]);
 	peer_abort(&p[1]);
 	peer_abort(&p[2]);
 	server_assert_all_back();
@@ -617,8 +591,7 @@ TEST(accept__max_per_address_and_no_room__closed_at_once)
 	srv.cfg.max_handshakes = 1;
 	srv.cfg.max_per_address = 2;
 	server_rig_start();
-	for (int i = 0; i < 3; i++)
-		peer_connect(&p[i]);
+	peers_connect(p, 3);
 	assert_int_equal(srv.shard->n_waiting, 1);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[2]));

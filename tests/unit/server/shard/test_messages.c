@@ -21,28 +21,20 @@ TEST(message__any_size__same_bytes_back_as_a_reply)
 
 	start_live(&p);
 	for (uint32_t i = 0; i < N_ELEMENTS(sizes); i++) {
-		struct msg_header h;
-
 		assert_true(peer_message(&p, sizes[i]));
 		server_turn();
 		assert_int_equal(n_posts(), i + 1);
 		assert_int_equal(post(i)->opcode, IBV_WR_SEND);
 		assert_int_equal(post(i)->length, sizes[i]);
-		assert_int_equal(msg_decode(post(i)->head, sizes[i], &h), 0);
-		assert_int_equal(h.type, MSG_REPLY);
-		assert_int_equal(h.credits, 1);
-		assert_int_equal(h.sequence, i);
+		assert_posted(i, MSG_REPLY, 1, i);
 		for (uint32_t j = MSG_HEADER_BYTES; j < sizes[i] && j < 32; j++)
 			assert_int_equal(post(i)->head[j], (uint8_t)(j + i));
-		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
-		server_turn();
+		complete_sends(&p, 1);
 	}
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), N_ELEMENTS(sizes));
 	assert_int_equal(counter_get(&srv.shard->stats.messages_out), N_ELEMENTS(sizes));
-	assert_int_equal(counter_get(&srv.shard->stats.bytes_in),
-			 16 + 17 + 64 + 220 + 221 + 1000 + 1024);
-	assert_int_equal(counter_get(&srv.shard->stats.bytes_out),
-			 counter_get(&srv.shard->stats.bytes_in));
+	assert_int_equal(counter_get(&srv.shard->stats.bytes_in), 16 + 17 + 64 + 220 + 221 + 1000 + 1024);
+	assert_int_equal(counter_get(&srv.shard->stats.bytes_out), 16 + 17 + 64 + 220 + 221 + 1000 + 1024);
 	peer_leave(&p);
 }
 
@@ -56,8 +48,7 @@ TEST(message__not_inline__srq_full_while_the_send_is_out)
 	server_turn();
 	assert_int_equal(counts().bufs_posted, srv.bufs_posted);
 	assert_int_equal(counts().bufs_free, srv.bufs_free - 1);
-	fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
-	server_turn();
+	complete_sends(&p, 1);
 	assert_int_equal(counts().bufs_free, srv.bufs_free);
 	peer_leave(&p);
 }
@@ -65,20 +56,15 @@ TEST(message__not_inline__srq_full_while_the_send_is_out)
 TEST(message__before_established__counts_as_connected)
 {
 	struct peer p;
-	uint8_t data[56];
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	peer_proof(&p, data);
-	peer_request(&p, data);
+	server_start_accepting(&p, 0);
 	p.qp = fake_qp_of(fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num);
 	fake_posts_forget();
 	assert_true(peer_message(&p, 64));
 	server_turn();
 	server_only(CONN_ST_LIVE);
 	assert_int_equal(n_posts(), 1);
-	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
-	server_turns(2);
+	peer_establish(&p);
 	assert_int_equal(counter_get(&srv.shard->stats.established), 1);
 	peer_leave(&p);
 }
@@ -89,19 +75,13 @@ TEST(message__credits_at_once__all_echoed_many_times)
 
 	start_live(&p);
 	for (int round = 0; round < 200; round++) {
-		for (int i = 0; i < 4; i++)
-			assert_true(peer_message(&p, round % 2 ? 100 : 600));
+		peer_messages(&p, 4, round % 2 ? 100 : 600);
 		server_turns(2);
-		fake_complete_sends(p.qp, 4, IBV_WC_SUCCESS);
-		server_turn();
+		complete_sends(&p, 4);
 	}
 	assert_int_equal(counter_get(&srv.shard->stats.messages_out), 800);
-	for (uint32_t i = 0; i < 800; i++) {
-		struct msg_header h;
-
-		assert_int_equal(msg_decode(post(i)->head, post(i)->length, &h), 0);
-		assert_int_equal(h.sequence, i);
-	}
+	for (uint32_t i = 0; i < 800; i++)
+		assert_posted(i, MSG_REPLY, 1, i);
 	server_only(CONN_ST_LIVE);
 	peer_leave(&p);
 }
@@ -111,8 +91,7 @@ TEST(message__of_several_clients__each_gets_its_own)
 	struct peer p[3];
 
 	server_rig_start();
-	for (int i = 0; i < 3; i++)
-		peer_go_live(&p[i], 0);
+	peers_go_live(p, 3);
 	fake_posts_forget();
 	for (int round = 0; round < 4; round++)
 		for (uint32_t i = 0; i < 3; i++)
@@ -128,7 +107,6 @@ TEST(message__of_several_clients__each_gets_its_own)
 
 TEST(one_way__asked_for_credit__all_since_the_last_in_one_answer)
 {
-	struct msg_header h;
 	struct peer p;
 
 	start_live(&p);
@@ -139,10 +117,7 @@ TEST(one_way__asked_for_credit__all_since_the_last_in_one_answer)
 	assert_int_equal(n_posts(), 4);
 	for (uint32_t i = 0; i < 4; i++) {
 		assert_int_equal(post(i)->length, MSG_HEADER_BYTES);
-		assert_int_equal(msg_decode(post(i)->head, MSG_HEADER_BYTES, &h), 0);
-		assert_int_equal(h.type, MSG_CREDIT);
-		assert_int_equal(h.credits, 3);
-		assert_int_equal(h.sequence, 3 * i + 2);
+		assert_posted(i, MSG_CREDIT, 3, 3 * i + 2);
 	}
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 12);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_out), 4);
@@ -198,13 +173,13 @@ TEST(tags__right__answers_are_tagged_too)
 	struct peer p;
 
 	tags = start_tagged(&p);
-	for (int i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		deliver_tagged(&p, tags, MSG_DATA, MSG_FLAG_ACK | MSG_FLAG_SUM);
 		assert_int_equal(n_posts(), i + 1);
-		assert_int_equal(post((uint32_t)i)->length, MSG_HEADER_BYTES + MSG_TAG_BYTES);
-		assert_int_equal(msg_decode(post((uint32_t)i)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES, &h), 0);
+		assert_int_equal(post(i)->length, MSG_HEADER_BYTES + MSG_TAG_BYTES);
+		assert_int_equal(msg_decode(post(i)->head, post(i)->length, &h), 0);
 		assert_int_equal(h.flags, MSG_FLAG_TAG);
-		assert_true(msg_tag_check(tags, post((uint32_t)i)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
+		assert_true(msg_tag_check(tags, post(i)->head, post(i)->length));
 	}
 	assert_int_equal(counter_get(&srv.shard->stats.messages_checked), 3);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_corrupt), 0);
@@ -221,7 +196,6 @@ TEST(joined__several_sends__messages_counted_and_a_credit_for_each_send)
 	start_live(&p);
 	for (uint32_t i = 0; i < 3; i++) {
 		struct joined j = { .peer = &p };
-		struct msg_header h;
 
 		for (int k = 0; k < 5; k++)
 			join(&j, MSG_DATA, 0);
@@ -232,10 +206,7 @@ TEST(joined__several_sends__messages_counted_and_a_credit_for_each_send)
 			join(&j, MSG_DATA, k == 3 ? MSG_FLAG_ACK : 0);
 		deliver_joined(&j);
 		assert_int_equal(n_posts(), i + 1);
-		assert_int_equal(msg_decode(post(i)->head, MSG_HEADER_BYTES, &h), 0);
-		assert_int_equal(h.type, MSG_CREDIT);
-		assert_int_equal(h.credits, 2);
-		assert_int_equal(h.sequence, 103);
+		assert_posted(i, MSG_CREDIT, 2, 103);
 	}
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 27);
 	assert_int_equal(counter_get(&srv.shard->stats.bytes_in), 27 * JOINED_BYTES);
@@ -332,8 +303,7 @@ TEST(ping__any_size__same_bytes_and_number_back)
 		assert_int_equal(post(i)->length, sizes[i]);
 		for (uint32_t k = 0; k < sizes[i] && k < 32; k++)
 			assert_int_equal(post(i)->head[k], i + 1);
-		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
-		server_turn();
+		complete_sends(&p, 1);
 	}
 	peer_leave(&p);
 }
@@ -344,23 +314,17 @@ TEST(ping__any_size__same_bytes_and_number_back)
 
 TEST(write_imm__asked_for__its_credit_comes_back_with_the_number)
 {
-	struct msg_header h;
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, WRITES_IMM);
+	server_start_live(&p, WRITES_IMM);
 	fake_posts_forget();
 	for (uint32_t i = 0; i < 20; i++) {
 		/* Larger than any receive buffer: it went to the region. */
 		assert_true(fake_deliver_write_imm(p.qp, 1 << 20, htonl(1000 + i)));
 		server_turn();
 		assert_int_equal(n_posts(), i + 1);
-		assert_int_equal(msg_decode(post(i)->head, post(i)->length, &h), 0);
-		assert_int_equal(h.type, MSG_CREDIT);
-		assert_int_equal(h.credits, 1);
-		assert_int_equal(h.sequence, 1000 + i);
-		fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
-		server_turn();
+		assert_posted(i, MSG_CREDIT, 1, 1000 + i);
+		complete_sends(&p, 1);
 	}
 	assert_counted(20, 0, 0);
 	peer_leave(&p);
@@ -368,22 +332,17 @@ TEST(write_imm__asked_for__its_credit_comes_back_with_the_number)
 
 TEST(write_imm__behind_one_way_messages__their_credits_too)
 {
-	struct msg_header h;
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, WRITES_IMM);
+	server_start_live(&p, WRITES_IMM);
 	fake_posts_forget();
 	assert_true(deliver_data(&p, 1, 0));
 	assert_true(deliver_data(&p, 2, 0));
 	assert_true(fake_deliver_write_imm(p.qp, 64, htonl(3)));
 	server_turns(2);
 	assert_int_equal(n_posts(), 1);
-	assert_int_equal(msg_decode(post(0)->head, post(0)->length, &h), 0);
-	assert_int_equal(h.credits, 3);
-	assert_int_equal(h.sequence, 3);
-	fake_complete_sends(p.qp, 1, IBV_WC_SUCCESS);
-	server_turn();
+	assert_posted(0, MSG_CREDIT, 3, 3);
+	complete_sends(&p, 1);
 	peer_leave(&p);
 }
 
@@ -391,8 +350,7 @@ TEST(write_imm__not_asked_for__dropped)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, FRAME_FEATURE_REGION);
+	server_start_live(&p, FRAME_FEATURE_REGION);
 	assert_true(fake_deliver_write_imm(p.qp, 64, htonl(1)));
 	server_turn();
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
@@ -403,8 +361,7 @@ TEST(write_imm__beyond_the_credits__dropped)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, WRITES_IMM);
+	server_start_live(&p, WRITES_IMM);
 	for (uint32_t i = 0; i <= p.grant.credits; i++)
 		assert_true(fake_deliver_write_imm(p.qp, 64, htonl(i)));
 	server_turn();
@@ -417,8 +374,7 @@ TEST(messages__of_one_batch__answered_with_one_doorbell)
 
 	srv.cfg.tuning.post_list = 16;
 	start_live(&p);
-	for (int i = 0; i < 4; i++)
-		assert_true(peer_message(&p, 64));
+	peer_messages(&p, 4, 64);
 	server_turns(2);
 	assert_int_equal(n_posts(), 4);
 	assert_int_equal(fake_doorbells(), 1);
@@ -469,8 +425,7 @@ TEST(buffers__none_free__receives_made_up_for_later)
 	start_live(&p);
 	while ((taken[n] = ep_buf_get(srv.shard->ep)) != EP_NO_BUF)
 		n++;
-	for (int i = 0; i < 3; i++)
-		assert_true(peer_message(&p, 800));
+	peer_messages(&p, 3, 800);
 	server_turns(2);
 	assert_int_equal(counts().bufs_short, 3);
 	assert_int_equal(counts().bufs_posted, srv.bufs_posted - 3);
@@ -495,10 +450,8 @@ TEST(completion__of_an_earlier_life__nothing_happens)
 	struct peer p, next;
 	struct wr w = { .type = WR_SEND, .covers = 1 };
 	struct ibv_wc wc = { .status = IBV_WC_RETRY_EXC_ERR };
-	struct conn *c;
+	struct conn *c = server_start_live(&p, 0);
 
-	start_live(&p);
-	c = server_only(CONN_ST_LIVE);
 	w.qp_slot = c->link.rc.slot;
 	w.generation = wr_unpack(c->link.rc.id_base).generation;
 	/* The one that just rested is the next to be taken, if no others are made meanwhile. */

@@ -41,8 +41,7 @@ static void send_header(struct peer *p, const struct drop *d)
 
 static void send_echoes(struct peer *p, const struct drop *d)
 {
-	for (uint32_t i = 0; i < d->n; i++)
-		assert_true(peer_message(p, 64));
+	peer_messages(p, d->n, 64);
 }
 
 static void send_ping(struct peer *p, const struct drop *d)
@@ -254,16 +253,14 @@ TEST(credits__more_than_a_batch__kept_to_and_exceeded)
 	start_live(&p);
 	assert_int_equal(p.grant.credits, credits);
 	for (uint32_t round = 1; round <= 3; round++) {
-		for (uint32_t i = 0; i < credits; i++)
-			assert_true(peer_message(&p, 64));
+		peer_messages(&p, credits, 64);
 		server_turns(4);
 		assert_int_equal(counter_get(&srv.shard->stats.messages_in), round * credits);
 		server_only(CONN_ST_LIVE);
 		fake_complete_sends(p.qp, credits, IBV_WC_SUCCESS);
 		server_turns(2);
 	}
-	for (uint32_t i = 0; i < credits + 1; i++)
-		assert_true(peer_message(&p, 64));
+	peer_messages(&p, credits + 1, 64);
 	server_turns(4);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 4 * credits);
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
@@ -280,8 +277,7 @@ TEST(credits__owed_and_an_echo_more__dropped)
 		server_turn();
 	}
 	/* Two came back. */
-	assert_true(peer_message(&p, 64));
-	assert_true(peer_message(&p, 64));
+	peer_messages(&p, 2, 64);
 	server_turns(2);
 	server_only(CONN_ST_LIVE);
 	for (uint64_t i = 0; i < 2; i++)
@@ -321,8 +317,7 @@ TEST(credits__unsolicited_until_receives_run_out__offender_dropped)
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_CREDITS), 1);
 	assert_int_equal(fake_srq_posted(), srv.bufs_posted);
 	fake_posts_forget();
-	for (int i = 0; i < 4; i++)
-		assert_true(peer_message(&honest, 64));
+	peer_messages(&honest, 4, 64);
 	server_turns(2);
 	assert_int_equal(n_posts(), 4);
 	assert_ptr_equal(server_only(CONN_ST_LIVE), honest.id->context);
@@ -399,8 +394,7 @@ TEST(send__completes_with_an_error__dropped_and_buffers_back)
 	struct peer p;
 
 	start_live(&p);
-	for (int i = 0; i < 4; i++)
-		assert_true(peer_message(&p, 800));
+	peer_messages(&p, 4, 800);
 	server_turn();
 	fake_complete_sends(p.qp, 1, IBV_WC_RETRY_EXC_ERR);
 	server_turns(2);

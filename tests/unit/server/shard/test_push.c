@@ -4,31 +4,22 @@
 
 #include <string.h>
 
-#include "common/rdma/ep.h"
-#include "common/wire/msg.h"
-#include "common/wire/msg_tag.h"
-#include "tests/unit/fakes/fake_core.h"
-#include "tests/unit/fakes/fake_rdmacm.h"
-#include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/moved_clock.h"
+#include "tests/unit/helpers/server_messages.h"
 #include "tests/unit/helpers/server_rig.h"
 
 #define FEATURES (FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW)
 
 static const struct fake_post *posts(uint32_t n_wanted)
 {
-	uint32_t n;
-	const struct fake_post *p = fake_posts(&n);
-
-	assert_int_equal(n, n_wanted);
-	return p;
+	assert_int_equal(n_posts(), n_wanted);
+	return post(0);
 }
 
-static void start_live(struct peer *p, uint16_t features)
+static void start_with(struct peer *p, uint16_t features)
 {
 	srv.cfg.windows = 1;
-	server_rig_start();
-	peer_go_live(p, features);
+	server_start_live(p, features);
 	fake_posts_forget();
 }
 
@@ -43,16 +34,19 @@ static void ask(struct peer *p, uint64_t region_offset, uint64_t window_offset, 
 	assert_true(fake_deliver(p->qp, data, sizeof(data)));
 }
 
-static void assert_pushed(const struct fake_post *p, uint64_t sequence)
+static void assert_pushed(uint32_t i, uint64_t sequence)
 {
-	struct msg_header h;
+	assert_int_equal(post(i)->opcode, IBV_WR_SEND);
+	assert_int_equal(post(i)->length, MSG_HEADER_BYTES);
+	assert_posted(i, MSG_PUSHED, 1, sequence);
+}
 
-	assert_int_equal(p->opcode, IBV_WR_SEND);
-	assert_int_equal(p->length, MSG_HEADER_BYTES);
-	assert_int_equal(msg_decode(p->head, MSG_HEADER_BYTES, &h), 0);
-	assert_int_equal(h.type, MSG_PUSHED);
-	assert_int_equal(h.credits, 1);
-	assert_int_equal(h.sequence, sequence);
+/* Asks for what it may not have, and is dropped. */
+static void ask_and_be_dropped(struct peer *p, const struct msg_push *wrong)
+{
+	ask(p, wrong->region_offset, wrong->window_offset, wrong->bytes);
+	server_turns(2);
+	peer_assert_dropped(p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
 TEST(push__within_region_and_window__written_then_answered)
@@ -60,7 +54,7 @@ TEST(push__within_region_and_window__written_then_answered)
 	const struct fake_post *w;
 	struct peer p;
 
-	start_live(&p, FEATURES);
+	start_with(&p, FEATURES);
 	assert_int_equal(p.grant.features, FEATURES);
 	p.sequence = UINT64_C(0x1122334455667788);
 	memset((void *)(uintptr_t)(p.grant.region_addr + 96), 0x5a, 32);
@@ -76,7 +70,7 @@ TEST(push__within_region_and_window__written_then_answered)
 	assert_true(w->remote_addr == PEER_WINDOW_ADDR + 8000);
 	assert_int_equal(w->rkey, PEER_WINDOW_RKEY);
 	assert_false(w->flags & IBV_SEND_SIGNALED);
-	assert_pushed(w + 1, UINT64_C(0x1122334455667788));
+	assert_pushed(1, UINT64_C(0x1122334455667788));
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 1);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_out), 1);
 	assert_int_equal(counter_get(&srv.shard->stats.bytes_in), MSG_HEADER_BYTES + MSG_PUSH_BYTES);
@@ -88,7 +82,7 @@ TEST(push__whole_region__also_the_last_byte_of_it_and_of_the_window)
 {
 	struct peer p;
 
-	start_live(&p, FEATURES);
+	start_with(&p, FEATURES);
 	ask(&p, 0, PEER_WINDOW_BYTES - 4096, 4096);
 	ask(&p, 4095, PEER_WINDOW_BYTES - 1, 1);
 	server_turns(2);
@@ -108,13 +102,10 @@ TEST(push__outside__dropped)
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct peer p;
 
-		start_live(&p, FEATURES);
-		ask(&p, cases[i].region_offset, cases[i].window_offset, cases[i].bytes);
-		server_turns(2);
+		start_with(&p, FEATURES);
+		ask_and_be_dropped(&p, &cases[i]);
 		assert_int_equal(counter_get(&srv.shard->stats.messages_out), 0);
-		peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-		server_rig_stop(state);
-		assert_int_equal(server_rig_init(state), 0);
+		server_rig_again(state);
 	}
 }
 
@@ -123,13 +114,11 @@ TEST(push__more_than_the_device_moves__dropped)
 	struct peer p;
 
 	fake_device.port.max_msg_sz = 1024;
-	start_live(&p, FEATURES);
+	start_with(&p, FEATURES);
 	ask(&p, 0, 0, 1024);
 	server_turns(2);
 	server_only(CONN_ST_LIVE);
-	ask(&p, 0, 0, 1025);
-	server_turns(2);
-	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+	ask_and_be_dropped(&p, &(struct msg_push){ .bytes = 1025 });
 }
 
 TEST(push__without_a_window__dropped)
@@ -139,12 +128,9 @@ TEST(push__without_a_window__dropped)
 	for (size_t i = 0; i < N_ELEMENTS(features); i++) {
 		struct peer p;
 
-		start_live(&p, features[i]);
-		ask(&p, 0, 0, 16);
-		server_turns(2);
-		peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
-		server_rig_stop(state);
-		assert_int_equal(server_rig_init(state), 0);
+		start_with(&p, features[i]);
+		ask_and_be_dropped(&p, &(struct msg_push){ .bytes = 16 });
+		server_rig_again(state);
 	}
 }
 
@@ -153,20 +139,18 @@ TEST(push__by_the_next_client_of_the_same_object__has_no_window)
 {
 	struct peer p;
 
-	start_live(&p, FEATURES);
+	start_with(&p, FEATURES);
 	peer_leave(&p);
 	peer_go_live(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(server_only(CONN_ST_LIVE)->window.bytes, 0);
-	ask(&p, 0, 0, 16);
-	server_turns(2);
-	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
+	ask_and_be_dropped(&p, &(struct msg_push){ .bytes = 16 });
 }
 
 TEST(push__to_the_wrong_key__failed_with_its_status)
 {
 	struct peer p;
 
-	start_live(&p, FEATURES);
+	start_with(&p, FEATURES);
 	for (int i = 0; i < 4; i++)
 		ask(&p, 0, 0, 1000);
 	server_turns(2);
@@ -183,18 +167,17 @@ TEST(push__credits_at_once__all_written_and_answered_in_order)
 	const struct fake_post *w;
 	struct peer p;
 
-	start_live(&p, FEATURES);
+	start_with(&p, FEATURES);
 	for (int round = 0; round < 100; round++) {
 		for (uint32_t i = 0; i < 4; i++)
 			ask(&p, 0, i * 1000, 1000);
 		server_turns(2);
-		fake_complete_sends(p.qp, 8, IBV_WC_SUCCESS);
-		server_turn();
+		complete_sends(&p, 8);
 	}
 	w = posts(800);
-	for (uint32_t i = 0; i < 400; i++, w += 2) {
-		assert_true(w->remote_addr == PEER_WINDOW_ADDR + i % 4 * 1000);
-		assert_pushed(w + 1, i);
+	for (uint32_t i = 0; i < 400; i++) {
+		assert_true(w[2 * i].remote_addr == PEER_WINDOW_ADDR + i % 4 * 1000);
+		assert_pushed(2 * i + 1, i);
 	}
 	server_only(CONN_ST_LIVE);
 	peer_leave(&p);
@@ -204,7 +187,7 @@ TEST(push__more_than_its_credits_at_once__dropped)
 {
 	struct peer p;
 
-	start_live(&p, FEATURES);
+	start_with(&p, FEATURES);
 	for (int i = 0; i < 5; i++)
 		ask(&p, 0, 0, 1000);
 	server_turns(2);
@@ -218,7 +201,7 @@ TEST(push__without_end_while_none_is_acknowledged__dropped)
 	struct peer p;
 	int messages = 0;
 
-	start_live(&p, FEATURES);
+	start_with(&p, FEATURES);
 	for (; messages < 100 && server_n(CONN_ST_LIVE); messages++) {
 		ask(&p, 0, 0, 1000);
 		server_turn();
@@ -236,7 +219,7 @@ TEST(push__tagged__answer_is_tagged_too)
 	struct msg_tags *tags;
 	struct peer p;
 
-	start_live(&p, FEATURES);
+	start_with(&p, FEATURES);
 	assert_int_equal(msg_tags_new(server_keys, false, &server_only(CONN_ST_LIVE)->tags), 0);
 	assert_int_equal(msg_tags_new(peer_keys, true, &tags), 0);
 	msg_encode(&h, data);
