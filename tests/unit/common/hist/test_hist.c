@@ -7,37 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hist/hist.h"
 #include "common/hist/hist_internal.h"
+#include "tests/unit/common/hist/hist_rig.h"
 
 #define N_SAMPLES      50000
 #define RELATIVE_ERROR 0.001	/* three significant digits */
 static const double percentiles[] = { 0.1, 1, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 100 };
 
-static struct hist *new_hist(void)
+static void record_all(struct hist *to, const uint64_t *values, size_t n)
 {
-	struct hist *h = NULL;
-
-	assert_int_equal(hist_new(&h), 0);
-	assert_non_null(h);
-	return h;
+	for (size_t i = 0; i < n; i++)
+		hist_record(to, values[i]);
 }
 
 static struct hist *hist_of(const uint64_t *values, size_t n)
 {
-	struct hist *h = new_hist();
+	struct hist *made = new_hist();
 
-	for (size_t i = 0; i < n; i++)
-		hist_record(h, values[i]);
-	return h;
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
+	record_all(made, values, n);
+	return made;
 }
 
 static int compare(const void *a, const void *b)
@@ -61,24 +49,23 @@ static void assert_near(uint64_t got, uint64_t exact)
 	assert_in_range(got, exact, exact + (uint64_t)((double)exact * RELATIVE_ERROR));
 }
 
-static void check_percentiles(const struct hist *h, uint64_t *values, size_t n)
+static void check_percentiles(const struct hist *of, uint64_t *values, size_t n)
 {
 	qsort(values, n, sizeof(*values), compare);
 	for (size_t i = 0; i < N_ELEMENTS(percentiles); i++)
-		assert_near(hist_percentile(h, percentiles[i]),
-			    exact_percentile(values, n, percentiles[i]));
-	assert_int_equal(hist_count(h), n);
-	assert_int_equal(hist_min(h), values[0]);
-	assert_int_equal(hist_max(h), values[n - 1]);
-	assert_int_equal(hist_percentile(h, 100), values[n - 1]);
+		assert_near(hist_percentile(of, percentiles[i]), exact_percentile(values, n, percentiles[i]));
+	assert_int_equal(hist_count(of), n);
+	assert_int_equal(hist_min(of), values[0]);
+	assert_int_equal(hist_max(of), values[n - 1]);
+	assert_int_equal(hist_percentile(of, 100), values[n - 1]);
 }
 
-static uint64_t cells_total(const struct hist *h)
+static uint64_t cells_total(const struct hist *of)
 {
 	uint64_t total = 0;
 
 	for (size_t i = 0; i < HIST_CELLS; i++)
-		total += counter_get(&h->cell[i]);
+		total += counter_get(&of->cell[i]);
 	return total;
 }
 
@@ -129,8 +116,6 @@ TEST(hist_cell_bounds__every_cell__adjoin_and_map_back)
 
 TEST(hist_new__nothing_recorded__all_zero)
 {
-	struct hist *h = new_hist();
-
 	assert_int_equal(hist_count(h), 0);
 	assert_int_equal(hist_min(h), 0);
 	assert_int_equal(hist_max(h), 0);
@@ -138,21 +123,18 @@ TEST(hist_new__nothing_recorded__all_zero)
 	assert_int_equal(hist_percentile(h, 50), 0);
 	assert_int_equal(hist_percentile(h, 100), 0);
 	assert_false(hist_supports(h, 0));
-	hist_free(h);
 	hist_free(NULL);
 }
 
 TEST(hist_percentile__uniform_samples__within_three_digits)
 {
 	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 42;
-	struct hist *h;
 
 	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
-		values[i] = next_random(&seed) % 10000000;
-	h = hist_of(values, N_SAMPLES);
+		values[i] = unit_random(&seed) % 10000000;
+	record_all(h, values, N_SAMPLES);
 	check_percentiles(h, values, N_SAMPLES);
-	hist_free(h);
 	free(values);
 }
 
@@ -160,14 +142,12 @@ TEST(hist_percentile__uniform_samples__within_three_digits)
 TEST(hist_percentile__every_magnitude__within_three_digits)
 {
 	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 7;
-	struct hist *h;
 
 	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
-		values[i] = (next_random(&seed) & HIST_MAX_TRACKABLE_NS) >> next_random(&seed) % 37;
-	h = hist_of(values, N_SAMPLES);
+		values[i] = (unit_random(&seed) & HIST_MAX_TRACKABLE_NS) >> unit_random(&seed) % 37;
+	record_all(h, values, N_SAMPLES);
 	check_percentiles(h, values, N_SAMPLES);
-	hist_free(h);
 	free(values);
 }
 
@@ -176,21 +156,20 @@ TEST(hist_percentile__bucket_boundaries__exact_edges)
 	const uint64_t values[] = { 0, 1, 2047, 2048, 4095, 4096, HIST_MAX_TRACKABLE_NS };
 	const uint64_t reported[] = { 0, 1, 2047, 2049, 4095, 4099, HIST_MAX_TRACKABLE_NS };
 	size_t n = N_ELEMENTS(values);
-	struct hist *h = hist_of(values, n);
 
+	record_all(h, values, n);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(hist_percentile(h, 100.0 * (double)(i + 1) / (double)n),
 				 reported[i]);
 	assert_int_equal(hist_percentile(h, 0), 0);
-	hist_free(h);
 }
 
 /* The cell of 1000001 reaches from 999936 to 1000447. */
 TEST(hist_percentile__one_sample__never_beyond_true_ends)
 {
 	const uint64_t values[] = { 1000001, 2000000 };
-	struct hist *h = hist_of(values, 1);
 
+	record_all(h, values, 1);
 	assert_int_equal(hist_percentile(h, 0), 1000001);
 	assert_int_equal(hist_percentile(h, 50), 1000001);
 	assert_int_equal(hist_percentile(h, 100), 1000001);
@@ -198,14 +177,11 @@ TEST(hist_percentile__one_sample__never_beyond_true_ends)
 	assert_int_equal(hist_percentile(h, 0), 1000001);
 	assert_int_equal(hist_percentile(h, 1e-300), 1000447);
 	assert_int_equal(hist_percentile(h, 50), 1000447);
-	hist_free(h);
 }
 
 /* 16.1 * 1000 / 100 is 161.00000000000003 in binary, and so are the other two. */
 TEST(hist_percentile__rank_on_a_rounding_edge__nearest_rank)
 {
-	struct hist *h = new_hist();
-
 	for (uint64_t v = 1; v <= 1000; v++)
 		hist_record(h, v);
 	for (uint64_t p = 1; p <= 100; p++)
@@ -216,45 +192,41 @@ TEST(hist_percentile__rank_on_a_rounding_edge__nearest_rank)
 	assert_int_equal(hist_percentile(h, 64.91), 650);
 	assert_int_equal(hist_percentile(h, 99.99), 1000);
 	assert_int_equal(hist_percentile(h, 1000), 1000);
-	hist_free(h);
 }
 
 TEST(hist_record__beyond_range__last_cell_and_true_maximum)
 {
 	const uint64_t values[] = { 5, HIST_MAX_TRACKABLE_NS + 1, 2 * HIST_MAX_TRACKABLE_NS };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
+	record_all(h, values, N_ELEMENTS(values));
 	assert_int_equal(hist_count(h), 3);
 	assert_int_equal(counter_get(&h->cell[HIST_CELLS - 1]), 2);
 	assert_int_equal(hist_max(h), 2 * HIST_MAX_TRACKABLE_NS);
 	assert_int_equal(hist_percentile(h, 100), 2 * HIST_MAX_TRACKABLE_NS);
 	assert_int_equal(hist_percentile(h, 33), 5);
-	hist_free(h);
 }
 
 TEST(hist_mean__odd_values__true_and_not_of_cells)
 {
 	const uint64_t values[] = { 1000001, 1000003, 2000007 };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
+	record_all(h, values, N_ELEMENTS(values));
 	assert_true(fabs(hist_mean(h) - 4000011.0 / 3.0) < 1e-6);
-	hist_free(h);
 }
 
 TEST(hist_mean__sum_beyond_64_bits__saturates)
 {
 	const uint64_t values[] = { UINT64_MAX, UINT64_MAX / 4 };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
+	record_all(h, values, N_ELEMENTS(values));
 	assert_true(hist_mean(h) == (double)UINT64_MAX / 2.0);
-	hist_free(h);
 }
 
 TEST(hist_reset__after_records__as_new)
 {
 	const uint64_t values[] = { 0, 77, 1000000, UINT64_MAX };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
+	record_all(h, values, N_ELEMENTS(values));
 	hist_reset(h);
 	assert_int_equal(hist_count(h), 0);
 	assert_int_equal(hist_max(h), 0);
@@ -264,7 +236,6 @@ TEST(hist_reset__after_records__as_new)
 	assert_int_equal(hist_min(h), 9);
 	assert_int_equal(hist_max(h), 9);
 	assert_true(hist_mean(h) == 9.0);
-	hist_free(h);
 }
 
 TEST(hist_add__two_halves__same_as_all_in_one)
@@ -274,7 +245,7 @@ TEST(hist_add__two_halves__same_as_all_in_one)
 
 	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
-		values[i] = next_random(&seed) % (i < N_SAMPLES / 2 ? 100000 : 90000000);
+		values[i] = unit_random(&seed) % (i < N_SAMPLES / 2 ? 100000 : 90000000);
 	all = hist_of(values, N_SAMPLES);
 	merged = hist_of(values, N_SAMPLES / 2);
 	half = hist_of(values + N_SAMPLES / 2, N_SAMPLES - N_SAMPLES / 2);
@@ -290,9 +261,9 @@ TEST(hist_add__two_halves__same_as_all_in_one)
 TEST(hist_add__empty_or_into_empty__changes_nothing_else)
 {
 	const uint64_t values[] = { 12345678, 99, HIST_MAX_TRACKABLE_NS + 5 };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 	struct hist *empty = new_hist(), *copy = new_hist();
 
+	record_all(h, values, N_ELEMENTS(values));
 	hist_add(copy, h);
 	assert_memory_equal(copy, h, sizeof(*h));
 	hist_add(copy, empty);
@@ -304,7 +275,6 @@ TEST(hist_add__empty_or_into_empty__changes_nothing_else)
 	hist_reset(copy);
 	hist_add(copy, h);
 	assert_memory_equal(copy, h, sizeof(*h));
-	hist_free(h);
 	hist_free(empty);
 	hist_free(copy);
 }
@@ -396,7 +366,6 @@ TEST(hist_supports__sample_thresholds__95_percent_one_sided)
 	} rules[] = {
 		{ 50, 5 }, { 90, 29 }, { 95, 59 }, { 99, 299 }, { 99.9, 2995 }, { 99.99, 29956 },
 	};
-	struct hist *h = new_hist();
 
 	for (size_t i = 0; i < N_ELEMENTS(rules); i++) {
 		hist_reset(h);
@@ -407,7 +376,6 @@ TEST(hist_supports__sample_thresholds__95_percent_one_sided)
 		assert_true(hist_supports(h, rules[i].percentile));
 	}
 	assert_false(hist_supports(h, 100));
-	hist_free(h);
 }
 
 #define SNAPSHOTS 200
@@ -424,7 +392,7 @@ static void *record_until_told(void *arg)
 	uint64_t seed = 11;
 
 	for (; !atomic_load(&w->stop); w->n++)
-		hist_record(w->h, next_random(&seed) >> (24 + w->n % 24));
+		hist_record(w->h, unit_random(&seed) >> (24 + w->n % 24));
 	return NULL;
 }
 
@@ -479,7 +447,7 @@ TEST(hist_add__while_another_thread_records__valid_snapshots)
 
 TEST(record_n__some_values__as_if_recorded_one_by_one)
 {
-	struct hist *h = new_hist(), *one_by_one = new_hist();
+	struct hist *one_by_one = new_hist();
 
 	hist_record_n(h, 7, 0);
 	assert_int_equal(hist_count(h), 0);
@@ -491,6 +459,5 @@ TEST(record_n__some_values__as_if_recorded_one_by_one)
 	assert_memory_equal(h, one_by_one, sizeof(*h));
 	hist_record_n(h, UINT64_MAX / 2, 3);	/* the sum saturates */
 	assert_true(hist_mean(h) == (double)UINT64_MAX / 8);
-	hist_free(h);
 	hist_free(one_by_one);
 }
