@@ -137,6 +137,12 @@ void verbs_rig_process(void)
 	} while (n > 0);
 }
 
+void verbs_rig_wake(void)
+{
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	verbs_rig_process();
+}
+
 struct addr verbs_rig_addr(const char *text, uint16_t port)
 {
 	struct addr a;
