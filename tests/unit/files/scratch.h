@@ -10,4 +10,7 @@ int scratch_make(char dir[SCRATCH_MAX]);
 /* With all that is in it. 0, or -1 when something is left. */
 int scratch_remove(const char *dir);
 
+/* A file with this text at `path` in the folder, and the folders above it; a path that ends with a slash is a folder. */
+void scratch_put(const char *dir, const char *path, const char *text);
+
 #endif

@@ -3,9 +3,14 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/addr.h"
 
 #define TESTS_MAX 256
 
@@ -50,6 +55,30 @@ void unit_assert_says(const char *text, const char *words, const char *file, int
 	if (!says)
 		print_error("'%s' does not say '%s'\n", text, words);
 	_assert_true(says, "the text says so", file, line);
+}
+
+struct addr unit_addr(const char *text, uint16_t port)
+{
+	struct addr a;
+
+	assert_int_equal(addr_parse(text, port, &a), 0);
+	return a;
+}
+
+void unit_connect_tcp(int fds[2])
+{
+	struct addr a = unit_addr("127.0.0.1", 0);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&a.ss, a.len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a.ss, &a.len), 0);
+	fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fds[0], (struct sockaddr *)&a.ss, a.len), 0);
+	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+	fds[1] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	assert_true(fds[1] >= 0);
+	close(listener);
 }
 
 uint64_t unit_limit_descriptors(uint64_t n)

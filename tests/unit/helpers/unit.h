@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+struct addr;
+
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Registers `n` tests, which run in the order of their lines. `t` and what it points to stay valid. */
@@ -46,6 +48,12 @@ void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 /* Fails the test unless `text` contains `words`. */
 #define assert_says(text, words) unit_assert_says(text, words, __FILE__, __LINE__)
 void unit_assert_says(const char *text, const char *words, const char *file, int line);
+
+/* The address that `text` says. */
+struct addr unit_addr(const char *text, uint16_t port);
+
+/* Both ends of a TCP connection over the loopback interface, which do not block. */
+void unit_connect_tcp(int fds[2]);
 
 /* Limits how many descriptors this process may have; it keeps those that it has beyond that. Returns the limit before. */
 uint64_t unit_limit_descriptors(uint64_t n);

@@ -143,14 +143,6 @@ void verbs_rig_wake(void)
 	verbs_rig_process();
 }
 
-struct addr verbs_rig_addr(const char *text, uint16_t port)
-{
-	struct addr a;
-
-	assert_int_equal(addr_parse(text, port, &a), 0);
-	return a;
-}
-
 struct ep_counts verbs_rig_counts(void)
 {
 	struct ep_counts c;

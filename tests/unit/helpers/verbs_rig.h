@@ -56,9 +56,6 @@ void verbs_rig_process(void);
 /* The same after the endpoint's events were taken, as its thread does when its descriptor is readable. */
 void verbs_rig_wake(void);
 
-/* The address that `text` says. */
-struct addr verbs_rig_addr(const char *text, uint16_t port);
-
 struct ep_counts verbs_rig_counts(void);
 struct qp_pool_counts verbs_rig_pool_counts(void);
 

@@ -594,10 +594,9 @@ TEST(control__all_seats_watch__the_newest_makes_room_for_the_own_machine)
 TEST(control__one_address_has_all_it_may__another_is_answered)
 {
 	struct peer p;
-	struct addr here;
+	struct addr here = unit_addr("127.0.0.1", 0);
 
 	server_rig_start();
-	assert_int_equal(addr_parse("127.0.0.1", 0, &here), 0);
 	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
 		srv.server.handovers.seats[i] = addr_network(&here);
 	assert_busy();

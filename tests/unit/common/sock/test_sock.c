@@ -4,8 +4,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,24 +158,6 @@ static void on_end(struct sock *from, enum fail_kind kind, int code)
 
 static const struct sock_user user = { on_record, on_bye, on_end };
 
-/* Both ends of a TCP connection. */
-static void connect_tcp(int fds[2])
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(a);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
-	fds[0] = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(connect(fds[0], (struct sockaddr *)&a, sizeof(a)), 0);
-	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
-	fds[1] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	assert_true(fds[1] >= 0);
-	close(listener);
-}
-
 /* A TLS handshake, with `n` bytes in the packet that ends it. */
 static struct tls *shake_hands(int fds[2], const uint8_t *early, size_t n)
 {
@@ -209,7 +189,7 @@ static void open_connection(const struct kind *k, const uint8_t *early, size_t n
 	if (k->pair)
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 	else
-		connect_tcp(fds);
+		unit_connect_tcp(fds);
 	far = fds[0];
 	far_has_end = false;
 	sock_init(&s, ctx);

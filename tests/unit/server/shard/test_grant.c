@@ -191,12 +191,10 @@ TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back)
 TEST(relieve__asked_by_another_shard__gives_to_who_has_less)
 {
 	struct peer p[3];
-	struct addr same, other;
+	struct addr same = unit_addr("127.0.0.1", 0), other = unit_addr("127.0.0.12", 0);
 
 	server_rig_start();
 	get_grants(p, 3);
-	assert_int_equal(addr_parse("127.0.0.1", 0, &same), 0);
-	assert_int_equal(addr_parse("127.0.0.12", 0, &other), 0);
 	srv.shard->relieve_for = addr_network(&same);
 	ev_async_send(srv.shard->loop, &srv.shard->relieve);
 	server_turns(2);
