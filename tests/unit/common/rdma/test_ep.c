@@ -89,6 +89,19 @@ static void deliver(int n)
 		assert_true(fake_deliver(qp, "hello", 5));
 }
 
+/* So many completions were dispatched in all, when nothing is left to be polled. */
+static void assert_processed(uint32_t n)
+{
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, n);
+}
+
+static void assert_woken(uint32_t n)
+{
+	verbs_rig_wake();
+	assert_int_equal(rig.n_wcs, n);
+}
+
 /* `n` receives wait in the SRQ, each with a buffer of its own. */
 static void assert_srq_holds(uint32_t n)
 {
@@ -329,8 +342,7 @@ TEST(process__messages__dispatched_in_order_and_recycled)
 	for (uint8_t i = 0; i < POSTED; i++)
 		assert_true(fake_deliver(qp, &i, 1));
 	assert_false(fake_deliver(qp, "x", 1));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, POSTED);
+	assert_processed(POSTED);
 	for (uint8_t i = 0; i < POSTED; i++)
 		assert_int_equal(*ep_buf(rig.ep, recv_buf(rig.wcs[i].wr_id)), i);
 	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED);
@@ -371,8 +383,7 @@ TEST(process__one_busy_queue__the_other_has_its_turn)
 	assert_int_equal(ep_process(rig.ep, 64), 64);
 	assert_true(ep_process(rig.ep, 64) >= 1);
 	assert_int_equal(wr_unpack(rig.wcs[64].wr_id).type, WR_PROBE);
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 201);
+	assert_processed(201);
 }
 
 TEST(process__same_poll__same_batch_number)
@@ -403,8 +414,7 @@ TEST(process__three_hundred_messages__receives_back_after_each_batch)
 	/* 364 at once: by 128. */
 	assert_int_equal(fake_srq_posts(), 3);
 	deliver(300);
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 300);
+	assert_processed(300);
 	assert_int_equal(fake_srq_posts(), 3 + 5);
 	assert_srq_holds(300 + EP_BATCH);
 	assert_int_equal(verbs_rig_counts().bufs_posted, 300 + EP_BATCH);
@@ -483,8 +493,7 @@ TEST(look__at_all__one_number_for_all_that_was_there)
 		assert_int_equal(ep_process(rig.ep, 64), 64);
 		/* Only a look takes messages from the queue, so this one is of the next. */
 		deliver(1);
-		verbs_rig_process();
-		assert_int_equal(rig.n_wcs, 301);
+		assert_processed(301);
 		assert_true(rig.looks[0] > 0);
 		for (uint32_t i = 1; i < 301; i++) {
 			bool same = all[c] ? i != 300 : i % 64 != 0;
@@ -520,8 +529,7 @@ TEST(events__one_message__readable_once_and_armed_again)
 		assert_false(readable(ep_fd(rig.ep)));
 		assert_true(fake_cq_armed(fake_cq(0)));
 		assert_int_equal(fake_cq_unacked(fake_cq(0)), 0);
-		verbs_rig_process();
-		assert_int_equal(rig.n_wcs, (i + 1) * 2);
+		assert_processed((i + 1) * 2);
 	}
 }
 
@@ -533,10 +541,8 @@ TEST(events__completion_after_arming__not_lost)
 	deliver(1);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	deliver(1);
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 2);
-	verbs_rig_wake();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_processed(2);
+	assert_woken(2);
 }
 
 TEST(events__quiet_queues__not_polled)
@@ -629,8 +635,7 @@ TEST(solicited_only__device_cannot_tell__every_message_wakes)
 		assert_true(readable(ep_fd(rig.ep)));
 		assert_int_equal(ep_take_events(rig.ep), 0);
 		assert_false(readable(ep_fd(rig.ep)));
-		verbs_rig_process();
-		assert_int_equal(rig.n_wcs, i);
+		assert_processed(i);
 	}
 }
 
@@ -643,8 +648,7 @@ TEST(spin__on__never_armed_and_always_polled)
 	verbs_rig_process();
 	deliver(3);
 	assert_false(readable(ep_fd(rig.ep)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 3);
+	assert_processed(3);
 }
 
 TEST(spin__turned_off__armed_and_what_waits_is_polled)
@@ -660,8 +664,7 @@ TEST(spin__turned_off__armed_and_what_waits_is_polled)
 	assert_true(fake_cq_armed(fake_cq(0)));
 	/* Nobody waits for sends. */
 	assert_false(fake_cq_armed(fake_cq(1)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_processed(2);
 }
 
 static void push_send(bool awaited)
@@ -684,14 +687,12 @@ TEST(await__completion_to_come__armed_until_it_came)
 	verbs_rig_wake();
 	assert_true(fake_cq_armed(fake_cq(1)));
 	push_send(true);
-	verbs_rig_wake();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_woken(2);
 	/* Armed before the last one was polled: it stays so, and is not armed again once it fired. */
 	push_send(false);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	assert_false(fake_cq_armed(fake_cq(1)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 3);
+	assert_processed(3);
 }
 
 TEST(await__taken_back__not_armed_again)
@@ -702,8 +703,7 @@ TEST(await__taken_back__not_armed_again)
 	push_send(false);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	assert_false(fake_cq_armed(fake_cq(1)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 1);
+	assert_processed(1);
 }
 
 /* They wake nobody, but come along with what does. */
@@ -714,8 +714,7 @@ TEST(await__not_announced__polled_with_the_next_event)
 	push_send(false);
 	assert_false(readable(ep_fd(rig.ep)));
 	deliver(1);
-	verbs_rig_wake();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_woken(2);
 }
 
 static uint32_t polls_of_sweeps(int n)
@@ -754,8 +753,7 @@ TEST(await__both_queues_fired__both_taken_at_once)
 	deliver(1);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	assert_false(readable(ep_fd(rig.ep)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_processed(2);
 }
 
 /* ---- putting off ---- */
