@@ -2,7 +2,6 @@
 /* The fake connection manager. See fake_rdmacm.h; rules from the rdma_*(3) pages. */
 #include "tests/unit/fakes/fake_rdmacm.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

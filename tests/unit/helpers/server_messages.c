@@ -4,8 +4,6 @@
 
 #include "tests/unit/helpers/unit.h"
 
-#include <string.h>
-
 uint32_t n_posts(void)
 {
 	uint32_t n;

@@ -5,7 +5,6 @@
 
 #include "tests/unit/helpers/unit.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,11 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "common/rdma/cm.h"
 #include "common/wire/msg.h"
 #include "common/tls/tls.h"
 #include "server/shard/boot.h"

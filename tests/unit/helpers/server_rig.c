@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/rdma/cm.h"
 #include "common/base/clock.h"
 #include "common/rdma/ep.h"
 #include "common/base/log.h"

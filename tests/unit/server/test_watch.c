@@ -2,9 +2,7 @@
 /* Unit tests of sessions that watch (server/control.c, server/samples.c): what they get, and what they may not do. */
 #include "tests/unit/helpers/unit.h"
 
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <jansson.h>
 

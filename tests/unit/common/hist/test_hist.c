@@ -5,7 +5,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/hist/hist_internal.h"
 #include "tests/unit/common/hist/hist_rig.h"

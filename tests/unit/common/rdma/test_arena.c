@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/rdma/arena.h"
-#include "common/base/log.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/verbs_rig.h"

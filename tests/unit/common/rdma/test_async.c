@@ -3,8 +3,6 @@
  * concerns, whichever loop read it. */
 #include "tests/unit/helpers/unit.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

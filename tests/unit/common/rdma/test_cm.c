@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/rdma/cm.h"
-#include "common/base/log.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -803,7 +802,6 @@ TEST(free__null__nothing)
 {
 	ep_free(NULL);
 }
-
 
 /* ---- memory of buffers that nobody uses ---- */
 

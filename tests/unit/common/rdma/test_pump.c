@@ -3,7 +3,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/rdma/cm.h"

@@ -4,7 +4,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"

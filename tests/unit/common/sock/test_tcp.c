@@ -3,7 +3,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
 
 #include "common/rdma/cm.h"
 #include "common/hist/hist.h"
-#include "common/wire/psn.h"
 #include "common/rdma/region.h"
 #include "server/shard/accept.h"
 #include "server/tables/session.h"

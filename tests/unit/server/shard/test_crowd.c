@@ -3,9 +3,7 @@
  * come and are to get their GRANTs promptly. */
 #include "tests/unit/helpers/unit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -2,8 +2,6 @@
 /* Unit tests of server/shard/probe.c: who is probed, when, and who is dropped. */
 #include "tests/unit/helpers/unit.h"
 
-#include <string.h>
-
 #include "common/base/clock.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"

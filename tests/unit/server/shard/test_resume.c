@@ -2,8 +2,6 @@
 /* Unit tests of the server's TLS sessions: tickets granted, connections resumed, both counted. */
 #include "tests/unit/helpers/unit.h"
 
-#include <string.h>
-
 #include "common/hist/hist.h"
 #include "common/tls/tls.h"
 #include "tests/unit/fakes/fake_core.h"

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/wire/auth.h"
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "common/wire/psn.h"
