@@ -45,6 +45,22 @@ void start_live(struct peer *p)
 	fake_posts_forget();
 }
 
+struct peer live;
+
+int server_live_set_up(void **state)
+{
+	int ret = server_rig_init(state);
+
+	start_live(&live);
+	return ret;
+}
+
+int server_live_tear_down(void **state)
+{
+	peer_leave(&live);
+	return server_rig_stop(state);
+}
+
 void peer_messages(struct peer *p, uint32_t n, uint32_t bytes)
 {
 	while (n--)

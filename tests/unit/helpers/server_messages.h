@@ -31,6 +31,12 @@ void peer_messages(struct peer *p, uint32_t n, uint32_t bytes);
 /* The first `n` SENDs of the server's succeed. */
 void complete_sends(struct peer *p, uint32_t n);
 
+/* A peer that is live when a test begins, and leaves at its end. */
+extern struct peer live;
+int server_live_set_up(void **state);
+int server_live_tear_down(void **state);
+#define LIVE_TEST(f) TEST_WITH(f, server_live_set_up, server_live_tear_down)
+
 bool deliver_data(struct peer *p, uint64_t sequence, uint8_t flags);
 
 #define JOINED_BYTES 64

@@ -57,8 +57,7 @@ static void assert_no_local(const char *name, const char *word)
 	struct addr a;
 
 	assert_int_equal(dev_local_addr(name, &a, err, sizeof(err)), -ENODEV);
-	if (!strstr(err, word))
-		fail_msg("'%s' does not say '%s'", err, word);
+	assert_says(err, word);
 }
 
 TEST(count__devices__as_listed)
@@ -163,8 +162,7 @@ static void assert_open_fails(const char *name, int ret, const char *word)
 	struct dev d;
 
 	assert_int_equal(dev_open(&local, name, &d, err, sizeof(err)), ret);
-	if (!strstr(err, word))
-		fail_msg("'%s' does not say '%s'", err, word);
+	assert_says(err, word);
 	assert_int_equal(fake_objects(), 0);
 }
 
@@ -257,7 +255,7 @@ TEST(fit__what_does_not__one_line_that_names_the_option)
 		fake_device.port.link_layer = cases[i].link;
 		err[0] = '\0';
 		assert_int_equal(fit(&cases[i].f, &d), cases[i].ret);
-		assert_non_null(strstr(err, cases[i].words));
+		assert_says(err, cases[i].words);
 		dev_close(&d);
 	}
 }

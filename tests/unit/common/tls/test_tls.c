@@ -419,8 +419,8 @@ TEST(describe__resumed__version_and_cipher)
 	char text[100];
 
 	assert_true(resumes(server, client, session));
-	assert_non_null(strstr(tls_describe(at_client, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256"));
-	assert_non_null(strstr(tls_describe(at_server, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256"));
+	assert_says(tls_describe(at_client, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256");
+	assert_says(tls_describe(at_server, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256");
 	tls_session_free(session);
 }
 

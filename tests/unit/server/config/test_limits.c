@@ -70,8 +70,8 @@ static void derive(void)
 static void assert_refused(const char *what, const char *advice)
 {
 	assert_int_equal(limits_derive(&cfg, devs, err, sizeof(err)), -ENOSPC);
-	assert_non_null(strstr(err, what));
-	assert_non_null(strstr(err, advice));
+	assert_says(err, what);
+	assert_says(err, advice);
 }
 
 TEST(derive__one_shard__exactly_the_clients)
@@ -258,7 +258,7 @@ TEST(derive__clients_over_sockets__a_descriptor_each)
 	cfg.transport_mask = 1 << TRANSPORT_TLS;
 	tls = needed();
 	assert_int_equal(tls, rdma + 1000);
-	assert_non_null(strstr(err, "and --max-clients 1000 need"));
+	assert_says(err, "and --max-clients 1000 need");
 	cfg.transport_mask |= 1 << TRANSPORT_TCP;
 	tcp = needed();
 	/* In two shards, besides those that listen. */
@@ -311,8 +311,8 @@ TEST(derive__only_sockets__refused_one_below_what_clients_could_take)
 	memlock = 0;	/* none of it is locked */
 	err[0] = '\0';
 	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), -ENOSPC);
-	assert_non_null(strstr(err, "this machine's memory (bytes) is 34"));
-	assert_non_null(strstr(err, "but --max-clients 1024 needs 34"));
+	assert_says(err, "this machine's memory (bytes) is 34");
+	assert_says(err, "but --max-clients 1024 needs 34");
 	memory = need;
 	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), 0);
 	cfg.sock.tcp.zerocopy_bytes = 1;

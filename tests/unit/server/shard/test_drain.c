@@ -38,51 +38,39 @@ TEST(drain__idle_client__told_and_waited_for)
 }
 
 /* As many as it has credits for were there when the server was told to stop, and nobody had looked. */
-TEST(drain__requests_arrived__answered_before_the_goodbye)
+LIVE_TEST(drain__requests_arrived__answered_before_the_goodbye)
 {
-	struct peer p;
-
-	start_live(&p);
-	peer_messages(&p, p.grant.credits, 64);
+	peer_messages(&live, live.grant.credits, 64);
 	server_drain();
-	assert_int_equal(n_posts(), p.grant.credits + 1u);
-	for (uint32_t i = 0; i < p.grant.credits; i++)
+	assert_int_equal(n_posts(), live.grant.credits + 1u);
+	for (uint32_t i = 0; i < live.grant.credits; i++)
 		assert_int_equal(type_of(i), MSG_REPLY);
-	assert_goodbye(p.grant.credits);
-	peer_leave(&p);
+	assert_goodbye(live.grant.credits);
 }
 
-TEST(drain__requests_still_arriving__answered)
+LIVE_TEST(drain__requests_still_arriving__answered)
 {
-	struct peer p;
-
-	start_live(&p);
 	server_drain();
-	peer_messages(&p, p.grant.credits, 64);
+	peer_messages(&live, live.grant.credits, 64);
 	server_turns(2);
-	assert_int_equal(n_posts(), p.grant.credits + 1u);
-	assert_int_equal(type_of(p.grant.credits), MSG_REPLY);
+	assert_int_equal(n_posts(), live.grant.credits + 1u);
+	assert_int_equal(type_of(live.grant.credits), MSG_REPLY);
 	assert_int_equal(server_n(CONN_ST_LIVE), 1);
-	peer_leave(&p);
 }
 
 /* The client would wait for them, and cannot ask for them any more. */
-TEST(drain__one_way_messages_owed__credits_come_back)
+LIVE_TEST(drain__one_way_messages_owed__credits_come_back)
 {
-	struct peer p;
-
-	start_live(&p);
-	assert_true(deliver_data(&p, 7, 0));
-	assert_true(deliver_data(&p, 8, 0));
+	assert_true(deliver_data(&live, 7, 0));
+	assert_true(deliver_data(&live, 8, 0));
 	server_drain();
 	assert_int_equal(n_posts(), 2);
 	assert_posted(0, MSG_CREDIT, 2, 8);
 	assert_goodbye(1);
 	/* One that crossed the goodbye did not ask either. */
-	assert_true(deliver_data(&p, 9, 0));
+	assert_true(deliver_data(&live, 9, 0));
 	server_turns(2);
 	assert_posted(2, MSG_CREDIT, 1, 9);
-	peer_leave(&p);
 }
 
 TEST(drain__tagged_client__tagged_goodbye)
@@ -110,12 +98,10 @@ TEST(drain__being_accepted__told_when_live)
 	peer_leave(&p);
 }
 
-TEST(drain__no_buffer__told_when_there_is_one)
+LIVE_TEST(drain__no_buffer__told_when_there_is_one)
 {
 	uint32_t bufs[512], n = 0, buf;
-	struct peer p;
 
-	start_live(&p);
 	while ((buf = ep_buf_get(srv.shard->ep)) != EP_NO_BUF) {
 		assert_true(n < N_ELEMENTS(bufs));
 		bufs[n++] = buf;
@@ -128,7 +114,6 @@ TEST(drain__no_buffer__told_when_there_is_one)
 	while (n)
 		ep_buf_put(srv.shard->ep, bufs[--n]);
 	server_until(server_only(CONN_ST_LIVE)->told);
-	peer_leave(&p);
 }
 
 /* It goes on as if nothing had been said. */
