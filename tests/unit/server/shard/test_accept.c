@@ -26,6 +26,29 @@ static void assert_rejected(enum refuse_code code)
 	assert_int_equal(fake_cm_ids(), 1);
 }
 
+static struct peer peer;
+static struct conn *conn;	/* the server's object of it */
+
+static int set_up_granted(void **state)
+{
+	int ret = server_rig_init(state);
+
+	conn = server_start_granted(&peer, 0);
+	return ret;
+}
+
+static int set_up_accepting(void **state)
+{
+	int ret = server_rig_init(state);
+
+	conn = server_start_accepting(&peer, 0);
+	return ret;
+}
+
+/* They begin with `peer`, which has its GRANT, or has asked to connect. */
+#define GRANTED_TEST(f) TEST_WITH(f, set_up_granted, server_rig_stop)
+#define ACCEPTING_TEST(f) TEST_WITH(f, set_up_accepting, server_rig_stop)
+
 static uint32_t accepted_qpn(void)
 {
 	return fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
@@ -39,38 +62,33 @@ static const struct ibv_qp_attr *accepted_to(enum ibv_qp_state state)
 
 /* ---- accepted ---- */
 
-TEST(request__right_proof__accepted_with_the_servers)
+ACCEPTING_TEST(request__right_proof__accepted_with_the_servers)
 {
 	struct auth_binding b;
 	struct pdata_proof proof;
 	const struct fake_cm_call *c;
 	uint8_t expected[AUTH_HMAC_BYTES];
-	struct peer p;
 
-	server_start_accepting(&p, 0);
 	c = fake_cm_last(FAKE_CM_ACCEPT);
-	assert_ptr_equal(c->id, p.id);
+	assert_ptr_equal(c->id, peer.id);
 	assert_int_equal(pdata_decode_proof(PDATA_REPLY, c->private_data, c->param.private_data_len, &proof), 0);
-	assert_memory_equal(proof.session, p.grant.session, FRAME_SESSION_BYTES);
-	b = (struct auth_binding){ .session = p.grant.session,
-				   .client_qpn = p.qpn,
+	assert_memory_equal(proof.session, peer.grant.session, FRAME_SESSION_BYTES);
+	b = (struct auth_binding){ .session = peer.grant.session,
+				   .client_qpn = peer.qpn,
 				   .server_qpn = c->param.qp_num,
-				   .client = &p.rdma,
-				   .server = &p.grant.rdma };
-	assert_int_equal(auth_hmac(NULL, p.keys.server, &b, expected), 0);
+				   .client = &peer.rdma,
+				   .server = &peer.grant.rdma };
+	assert_int_equal(auth_hmac(NULL, peer.keys.server, &b, expected), 0);
 	assert_memory_equal(proof.hmac, expected, AUTH_HMAC_BYTES);
 	server_only(CONN_ST_ACCEPTING);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
 }
 
-TEST(request__right_proof__agreed_psns_in_the_qp)
+ACCEPTING_TEST(request__right_proof__agreed_psns_in_the_qp)
 {
-	struct peer p;
-
-	server_start_accepting(&p, 0);
 	assert_int_equal(fake_qp_state(fake_qp_of(accepted_qpn())), IBV_QPS_RTS);
-	assert_int_equal(accepted_to(IBV_QPS_RTR)->rq_psn, p.psn);
-	assert_int_equal(accepted_to(IBV_QPS_RTS)->sq_psn, p.grant.psn);
+	assert_int_equal(accepted_to(IBV_QPS_RTR)->rq_psn, peer.psn);
+	assert_int_equal(accepted_to(IBV_QPS_RTS)->sq_psn, peer.grant.psn);
 	assert_int_equal(accepted_to(IBV_QPS_INIT)->qp_access_flags, 0);
 	assert_int_equal(accepted_to(IBV_QPS_RTR)->qp_access_flags, IBV_ACCESS_LOCAL_WRITE);
 	assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, 0);
@@ -142,16 +160,14 @@ TEST(request__path_mtu_option__no_more_than_that)
 }
 
 /* They prove nothing more, so a leak of the server's memory later on does not give them away. */
-TEST(request__accepted__proof_keys_wiped)
+GRANTED_TEST(request__accepted__proof_keys_wiped)
 {
 	static const struct auth_keys none;
-	struct peer p;
-	struct conn *c = server_start_granted(&p, 0);
 
-	assert_memory_equal(&c->keys, &p.keys, sizeof(none));
-	peer_prove(&p);
+	assert_memory_equal(&conn->keys, &peer.keys, sizeof(none));
+	peer_prove(&peer);
 	assert_memory_equal(&server_only(CONN_ST_ACCEPTING)->keys, &none, sizeof(none));
-	peer_establish(&p);
+	peer_establish(&peer);
 	assert_memory_equal(&server_only(CONN_ST_LIVE)->keys, &none, sizeof(none));
 }
 
@@ -168,43 +184,36 @@ TEST(established__after_the_accept__live)
 
 /* ---- rejected ---- */
 
-TEST(request__no_or_foreign_private_data__bad_request)
+GRANTED_TEST(request__no_or_foreign_private_data__bad_request)
 {
-	struct peer p;
 	uint8_t data[56] = { 0 };
 
-	server_start_granted(&p, 0);
-	peer_request(&p, data);
+	peer_request(&peer, data);
 	assert_rejected(REFUSE_BAD_REQUEST);
 	/* The session was not touched. */
 	server_only(CONN_ST_GRANTED);
-	peer_prove(&p);
+	peer_prove(&peer);
 	server_only(CONN_ST_ACCEPTING);
 }
 
-TEST(request__reply_kind_or_other_version__bad_request)
+GRANTED_TEST(request__reply_kind_or_other_version__bad_request)
 {
-	struct peer p;
 	uint8_t data[56];
 
-	server_start_granted(&p, 0);
 	for (int i = 0; i < 2; i++) {
-		peer_proof(&p, data);
+		peer_proof(&peer, data);
 		data[i] = (uint8_t)(1 + i);	/* version 1, a reply */
-		peer_request(&p, data);
+		peer_request(&peer, data);
 	}
 	assert_int_equal(server_refused(REFUSE_BAD_REQUEST), 2);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
 	server_only(CONN_ST_GRANTED);
 }
 
-TEST(request__unknown_session__bad_session)
+GRANTED_TEST(request__unknown_session__bad_session)
 {
-	struct peer p;
-
-	server_start_granted(&p, 0);
-	p.grant.session[15] ^= 1;
-	peer_prove(&p);
+	peer.grant.session[15] ^= 1;
+	peer_prove(&peer);
 	assert_rejected(REFUSE_BAD_SESSION);
 	server_only(CONN_ST_GRANTED);
 }
@@ -232,42 +241,37 @@ TEST(request__after_the_session_expired__bad_session)
 }
 
 /* CM events come before timers: the request is found first, but it waited until its session was over. */
-TEST(request__expired_while_it_waited__bad_session)
+GRANTED_TEST(request__expired_while_it_waited__bad_session)
 {
-	struct peer p;
-	struct conn *c = server_start_granted(&p, 0);
-
-	ev_timer_stop(srv.shard->loop, &c->deadline);
-	ev_feed_event(srv.shard->loop, &c->deadline, EV_TIMER);
-	peer_prove(&p);
+	ev_timer_stop(srv.shard->loop, &conn->deadline);
+	ev_feed_event(srv.shard->loop, &conn->deadline, EV_TIMER);
+	peer_prove(&peer);
 	assert_rejected(REFUSE_BAD_SESSION);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0), 1);
 	server_assert_all_back();
 }
 
 /* The client's CM refuses the server's queue pair number. Its kernel then repeats the request, without telling it. */
-TEST(request__after_its_cm_refused_the_number__stale)
+ACCEPTING_TEST(request__after_its_cm_refused_the_number__stale)
 {
 	uint8_t data[56];
-	struct peer p;
 	uint32_t qpn;
 
-	server_start_accepting(&p, 0);
-	peer_proof(&p, data);
+	peer_proof(&peer, data);
 	qpn = accepted_qpn();
-	fake_cm_event(p.id, RDMA_CM_EVENT_REJECTED, FAIL_CM_STALE, 0, NULL, 0);
+	fake_cm_event(peer.id, RDMA_CM_EVENT_REJECTED, FAIL_CM_STALE, 0, NULL, 0);
 	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, FAIL_CM_STALE), 1);
-	peer_request(&p, data);
-	peer_request(&p, data);
+	peer_request(&peer, data);
+	peer_request(&peer, data);
 	assert_int_equal(server_refused(REFUSE_STALE), 2);
 	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 0);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 1);
 	server_assert_all_back();
 	assert_null(fake_qp_of(qpn));
 	/* Another session of the same client is served, with another number. */
-	peer_go_live(&p, 0);
-	assert_int_not_equal(p.qp->qp_num, qpn);
+	peer_go_live(&peer, 0);
+	assert_int_not_equal(peer.qp->qp_num, qpn);
 }
 
 /* Only the number of a queue pair whose peer said goodbye is used again. */
@@ -541,14 +545,12 @@ TEST(request__no_qp_left__no_resources)
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_ERRNO, ENOMEM), 1);
 }
 
-TEST(request__reject_fails_too__no_matter)
+GRANTED_TEST(request__reject_fails_too__no_matter)
 {
-	struct peer p;
 	uint8_t data[56] = { 0 };
 
-	server_start_granted(&p, 0);
 	fake_fail_next("rdma_reject", EINVAL);
-	peer_request(&p, data);
+	peer_request(&peer, data);
 	assert_int_equal(fake_cm_ids(), 1);
 	server_only(CONN_ST_GRANTED);
 }
@@ -586,26 +588,20 @@ TEST(event__unreachable_on_a_live_one__failed_in_traffic)
 	server_assert_all_back();
 }
 
-TEST(event__disconnected_before_established__peer_left)
+ACCEPTING_TEST(event__disconnected_before_established__peer_left)
 {
-	struct peer p;
-
-	server_start_accepting(&p, 0);
-	peer_disconnect(&p);
+	peer_disconnect(&peer);
 	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 1);
 	server_assert_all_back();
 }
 
-TEST(event__established_while_closing__stays_closing)
+ACCEPTING_TEST(event__established_while_closing__stays_closing)
 {
-	struct peer p;
-	struct conn *c = server_start_accepting(&p, 0);
-
-	conn_close(c, CLOSE_DRAINING);
-	peer_establish(&p);
-	assert_int_equal(c->state, CONN_ST_CLOSING);
+	conn_close(conn, CLOSE_DRAINING);
+	peer_establish(&peer);
+	assert_int_equal(conn->state, CONN_ST_CLOSING);
 	assert_int_equal(counter_get(&srv.shard->stats.established), 0);
-	peer_disconnect(&p);
+	peer_disconnect(&peer);
 	server_assert_all_back();
 }
 

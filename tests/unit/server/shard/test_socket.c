@@ -61,6 +61,19 @@ static void start_granted(struct peer *p)
 	get_tcp_grant(p);
 }
 
+static struct peer granted;
+
+static int set_up_granted(void **state)
+{
+	int ret = server_rig_init(state);
+
+	start_granted(&granted);
+	return ret;
+}
+
+/* Begins with `granted`, which has a GRANT for TCP. */
+#define GRANTED_TEST(f) TEST_WITH(f, set_up_granted, server_rig_stop)
+
 /* ---- a peer's TCP connection */
 
 static int dial_from(const struct peer *p, in_addr_t address)
@@ -276,15 +289,13 @@ TEST(tcp__ends_without_bye__left)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
-TEST(tcp__proof_in_parts__live)
+GRANTED_TEST(tcp__proof_in_parts__live)
 {
 	uint8_t bytes[PROOF_BYTES];
-	struct peer p;
 	int fd;
 
-	start_granted(&p);
-	fd = dial(&p);
-	(void)proof_of(&p, fd, bytes);
+	fd = dial(&granted);
+	(void)proof_of(&granted, fd, bytes);
 	for (size_t i = 0; i < sizeof(bytes); i++) {
 		assert_int_equal(server_n(CONN_ST_LIVE), 0);
 		give(fd, bytes + i, 1);
@@ -353,12 +364,9 @@ TEST(tcp__session_of_an_rdma_client__rejected)
 	server_assert_all_back();
 }
 
-TEST(rdma__session_of_a_tcp_client__rejected)
+GRANTED_TEST(rdma__session_of_a_tcp_client__rejected)
 {
-	struct peer p;
-
-	start_granted(&p);
-	peer_prove(&p);
+	peer_prove(&granted);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
 	assert_int_equal(peer_reject_code(), REFUSE_BAD_SESSION);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, REFUSE_BAD_SESSION), 1);
@@ -367,28 +375,24 @@ TEST(rdma__session_of_a_tcp_client__rejected)
 	server_assert_all_back();
 }
 
-TEST(tcp__another_address_than_tls__rejected)
+GRANTED_TEST(tcp__another_address_than_tls__rejected)
 {
-	struct peer p;
 	int fd;
 
-	start_granted(&p);
-	fd = dial_from_another(&p);
-	give_proof(&p, fd);
+	fd = dial_from_another(&granted);
+	give_proof(&granted, fd);
 	assert_rejected(fd, REFUSE_BAD_ADDRESS);
 	server_assert_all_back();
 }
 
 /* With something unread the server's end would be a reset, which may overtake the code. */
-TEST(tcp__rejected_with_a_message_behind_the_proof__ends_in_order)
+GRANTED_TEST(tcp__rejected_with_a_message_behind_the_proof__ends_in_order)
 {
 	uint8_t bytes[PROOF_BYTES + 4 * 1024] = { 0 }, in[RECORD_HEADER_BYTES + PDATA_REJECT_BYTES];
-	struct peer p;
 	int fd;
 
-	start_granted(&p);
-	fd = dial(&p);
-	proof_of(&p, fd, bytes);
+	fd = dial(&granted);
+	proof_of(&granted, fd, bytes);
 	bytes[PROOF_BYTES - 1] ^= 1;
 	give(fd, bytes, sizeof(bytes));
 	assert_int_equal(recv(fd, in, sizeof(in), MSG_DONTWAIT), sizeof(in));
@@ -420,21 +424,19 @@ TEST(tcp__shows_nothing_or_leaves__counted_and_closed)
 }
 
 /* max_handshakes is 16: the seventeenth takes the place of the oldest, which was silent for longest. */
-TEST(tcp__more_arrivals_than_room__the_oldest_goes)
+GRANTED_TEST(tcp__more_arrivals_than_room__the_oldest_goes)
 {
-	struct peer p;
 	int fds[17];
 	uint8_t byte;
 
-	start_granted(&p);
 	for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
-		fds[i] = dial(&p);
+		fds[i] = dial(&granted);
 		server_turns(2);
 	}
 	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
 	assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0);
 	assert_int_equal(recv(fds[1], &byte, 1, MSG_DONTWAIT), -1);
-	give_proof(&p, fds[16]);
+	give_proof(&granted, fds[16]);
 	server_until(server_n(CONN_ST_LIVE) == 1);
 	/* Those that are left are closed with the shard. */
 	arrive_close(srv.shard);
@@ -445,19 +447,17 @@ TEST(tcp__more_arrivals_than_room__the_oldest_goes)
 }
 
 /* Two addresses have half of the room each: a newcomer takes the place of one of its own address, whichever came first. */
-TEST(tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own)
+GRANTED_TEST(tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own)
 {
 	uint8_t byte;
-	struct peer p;
 	int fds[16], others[2];
 
-	start_granted(&p);
 	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
-		fds[i] = i < 8 ? dial(&p) : dial_from_another(&p);
-	others[0] = dial_from_another(&p);
+		fds[i] = i < 8 ? dial(&granted) : dial_from_another(&granted);
+	others[0] = dial_from_another(&granted);
 	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
 	assert_int_equal(recv(fds[8], &byte, 1, MSG_DONTWAIT), 0);
-	others[1] = dial(&p);
+	others[1] = dial(&granted);
 	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 2);
 	assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0);
 	for (size_t i = 1; i < N_ELEMENTS(fds); i++)
@@ -856,18 +856,16 @@ OVER_BOTH(drain__client_stays__cut_off_at_the_deadline)
 }
 
 /* Nobody of them has a connection yet that could be told anything. */
-TEST(drain__strangers_and_granted_ones__closed_at_once)
+GRANTED_TEST(drain__strangers_and_granted_ones__closed_at_once)
 {
-	struct peer p;
 	uint8_t byte;
 	int silent, late = socket(AF_INET, SOCK_STREAM, 0);
 
-	start_granted(&p);
-	silent = dial(&p);
+	silent = dial(&granted);
 	shard_drain(srv.shard);
 	server_turns(2);
 	assert_int_equal(recv(silent, &byte, 1, MSG_DONTWAIT), 0);
-	assert_int_equal(connect(late, (const struct sockaddr *)&p.grant.rdma.ss, p.grant.rdma.len), -1);
+	assert_int_equal(connect(late, (const struct sockaddr *)&granted.grant.rdma.ss, granted.grant.rdma.len), -1);
 	assert_int_equal(errno, ECONNREFUSED);
 	assert_int_equal(server_closed(CLOSE_DRAINING), 1);
 	server_until(server_is_over());
