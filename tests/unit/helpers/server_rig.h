@@ -170,8 +170,8 @@ void peer_finish(struct peer *p);
 void peer_go_live(struct peer *p, uint16_t features);
 void peers_go_live(struct peer *p, int n);
 
-/* Starts the server, with one peer that is at its HELLO, has its GRANT, has asked to connect, or is live. They return the
- * server's object of it. */
+/* Starts the server, with one peer that is at its HELLO, has its GRANT, has asked to connect, or is live. Each returns
+ * the server's object of it. */
 struct conn *server_start_hello(struct peer *p);
 struct conn *server_start_granted(struct peer *p, uint16_t features);
 struct conn *server_start_accepting(struct peer *p, uint16_t features);

@@ -55,7 +55,7 @@ struct addr unit_addr(const char *text, uint16_t port);
 /* Both ends of a TCP connection over the loopback interface, which do not block. */
 void unit_connect_tcp(int fds[2]);
 
-/* Limits how many descriptors this process may have; it keeps those that it has beyond that. Returns the limit before. */
+/* Limits how many descriptors this process may open; those that are open stay so. Returns the limit before. */
 uint64_t unit_limit_descriptors(uint64_t n);
 
 /* A repeatable random number (xorshift64*, Marsaglia); *state must not be 0. */

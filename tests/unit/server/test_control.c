@@ -139,7 +139,7 @@ TEST(control__stats_without_a_descriptor_left__null_for_what_cannot_be_read)
 		"machine_available_bytes" };
 	struct peer p;
 	uint64_t before;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	server_rig_start();
 	open_session(&p, CONTROL_INFO);
@@ -149,7 +149,6 @@ TEST(control__stats_without_a_descriptor_left__null_for_what_cannot_be_read)
 	for (size_t i = 0; i < N_ELEMENTS(from_proc); i++)
 		assert_true(json_is_null(json_object_get(json_at(o, "resources"), from_proc[i])));
 	assert_true(number(o, "resources.qps") > 0);
-	json_decref(o);
 	peer_close(&p);
 }
 
@@ -341,7 +340,7 @@ TEST(control__info__rails_and_what_they_have_together)
 TEST(control__mark__later_stage_counts_start_there)
 {
 	struct peer p, client;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	server_rig_start();
 	open_session(&p, CONTROL_MARK);
@@ -350,7 +349,6 @@ TEST(control__mark__later_stage_counts_start_there)
 	o = ask_json(&p, CONTROL_STATS);
 	assert_int_equal(number(o, "stages_ns.tls_accept.count"), 1);
 	assert_int_equal(number(o, "stages_ns.psn_generate.count"), 1);
-	json_decref(o);
 	peer_close(&p);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
 	server_assert_all_back();

@@ -21,10 +21,10 @@ static void record_all(struct hist *to, const uint64_t *values, size_t n)
 
 static struct hist *hist_of(const uint64_t *values, size_t n)
 {
-	struct hist *made = new_hist();
+	struct hist *of = new_hist();
 
-	record_all(made, values, n);
-	return made;
+	record_all(of, values, n);
+	return of;
 }
 
 static int compare(const void *a, const void *b)
@@ -127,27 +127,25 @@ TEST(hist_new__nothing_recorded__all_zero)
 
 TEST(hist_percentile__uniform_samples__within_three_digits)
 {
-	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 42;
+	static uint64_t values[N_SAMPLES];
+	uint64_t seed = 42;
 
-	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
 		values[i] = unit_random(&seed) % 10000000;
 	record_all(h, values, N_SAMPLES);
 	check_percentiles(h, values, N_SAMPLES);
-	free(values);
 }
 
 /* From 1 ns to 130 s, every magnitude equally likely: all buckets are used. */
 TEST(hist_percentile__every_magnitude__within_three_digits)
 {
-	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 7;
+	static uint64_t values[N_SAMPLES];
+	uint64_t seed = 7;
 
-	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
 		values[i] = (unit_random(&seed) & HIST_MAX_TRACKABLE_NS) >> unit_random(&seed) % 37;
 	record_all(h, values, N_SAMPLES);
 	check_percentiles(h, values, N_SAMPLES);
-	free(values);
 }
 
 TEST(hist_percentile__bucket_boundaries__exact_edges)
@@ -239,10 +237,10 @@ TEST(hist_reset__after_records__as_new)
 
 TEST(hist_add__two_halves__same_as_all_in_one)
 {
-	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 3;
+	static uint64_t values[N_SAMPLES];
+	uint64_t seed = 3;
 	struct hist *all, *merged, *half;
 
-	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
 		values[i] = unit_random(&seed) % (i < N_SAMPLES / 2 ? 100000 : 90000000);
 	all = hist_of(values, N_SAMPLES);
@@ -251,10 +249,6 @@ TEST(hist_add__two_halves__same_as_all_in_one)
 	hist_add(merged, half);
 	assert_memory_equal(merged, all, sizeof(*all));
 	check_percentiles(merged, values, N_SAMPLES);
-	hist_free(all);
-	hist_free(merged);
-	hist_free(half);
-	free(values);
 }
 
 TEST(hist_add__empty_or_into_empty__changes_nothing_else)
@@ -274,8 +268,6 @@ TEST(hist_add__empty_or_into_empty__changes_nothing_else)
 	hist_reset(copy);
 	hist_add(copy, h);
 	assert_memory_equal(copy, h, sizeof(*h));
-	hist_free(empty);
-	hist_free(copy);
 }
 
 /* What a reader sees that comes between a record's stores: cells ahead of sum, min and max. */
@@ -300,8 +292,6 @@ TEST(hist_add__torn_source__figures_fit_the_cells)
 	assert_int_equal(hist_index(hist_min(copy)), hist_index(1000000));
 	assert_int_equal(hist_index(hist_max(copy)), hist_index(1000000));
 	assert_int_equal(hist_index((uint64_t)hist_mean(copy)), hist_index(1000000));
-	hist_free(torn);
-	hist_free(copy);
 }
 
 TEST(hist_diff__two_snapshots__what_came_between)
@@ -322,9 +312,6 @@ TEST(hist_diff__two_snapshots__what_came_between)
 	hist_diff(d, later, later);
 	assert_int_equal(hist_count(d), 0);
 	assert_int_equal(hist_max(d), 0);
-	hist_free(earlier);
-	hist_free(later);
-	hist_free(d);
 }
 
 TEST(hist_diff__from_nothing__bounded_by_true_minimum_and_maximum)
@@ -337,9 +324,6 @@ TEST(hist_diff__from_nothing__bounded_by_true_minimum_and_maximum)
 	hist_record(later, 3 * HIST_MAX_TRACKABLE_NS);
 	hist_diff(d, later, empty);
 	assert_int_equal(hist_max(d), 3 * HIST_MAX_TRACKABLE_NS);
-	hist_free(empty);
-	hist_free(later);
-	hist_free(d);
 }
 
 TEST(hist_diff__reset_in_between__nothing_negative)
@@ -352,9 +336,6 @@ TEST(hist_diff__reset_in_between__nothing_negative)
 	assert_int_equal(hist_min(d), 700);
 	assert_int_equal(hist_max(d), 700);
 	assert_true(hist_mean(d) == 700.0);
-	hist_free(earlier);
-	hist_free(later);
-	hist_free(d);
 }
 
 TEST(hist_supports__sample_thresholds__95_percent_one_sided)
@@ -404,44 +385,43 @@ static void check_snapshot(const struct hist *snapshot)
 	assert_int_equal(hist_percentile(snapshot, 100), hist_max(snapshot));
 }
 
-/* Adds what came since `earlier`, which becomes the new snapshot. Returns how much that was. */
-static uint64_t take_snapshot(const struct hist *live, struct hist *earlier, struct hist *sum)
-{
-	struct hist *snapshot = new_hist(), *d = new_hist();
-	uint64_t news;
+struct snapshots {
+	struct hist *earlier, *now, *news, *sum;
+};
 
-	hist_add(snapshot, live);
-	check_snapshot(snapshot);
-	hist_diff(d, snapshot, earlier);
-	check_snapshot(d);
-	news = hist_count(d);
-	assert_int_equal(news, hist_count(snapshot) - hist_count(earlier));
-	hist_add(sum, d);
-	hist_reset(earlier);
-	hist_add(earlier, snapshot);
-	hist_free(snapshot);
-	hist_free(d);
-	return news;
+/* Adds what came since the earlier snapshot to the sum. Returns how much that was. */
+static uint64_t take_snapshot(const struct hist *live, struct snapshots *s)
+{
+	uint64_t n;
+
+	hist_reset(s->now);
+	hist_add(s->now, live);
+	check_snapshot(s->now);
+	hist_diff(s->news, s->now, s->earlier);
+	check_snapshot(s->news);
+	n = hist_count(s->news);
+	assert_int_equal(n, hist_count(s->now) - hist_count(s->earlier));
+	hist_add(s->sum, s->news);
+	hist_reset(s->earlier);
+	hist_add(s->earlier, s->now);
+	return n;
 }
 
 TEST(hist_add__while_another_thread_records__valid_snapshots)
 {
-	struct writer w = { .h = new_hist() };
-	struct hist *earlier = new_hist(), *sum = new_hist();
+	struct writer w = { .h = h };
+	struct snapshots s = { new_hist(), new_hist(), new_hist(), new_hist() };
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, record_until_told, &w), 0);
 	for (int fresh = 0; fresh < SNAPSHOTS;)
-		fresh += take_snapshot(w.h, earlier, sum) > 0;
+		fresh += take_snapshot(h, &s) > 0;
 	atomic_store(&w.stop, 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	take_snapshot(w.h, earlier, sum);
-	assert_int_equal(hist_count(sum), w.n);
-	assert_memory_equal(earlier, w.h, sizeof(*earlier));
-	assert_memory_equal(sum->cell, w.h->cell, sizeof(sum->cell));
-	hist_free(w.h);
-	hist_free(earlier);
-	hist_free(sum);
+	take_snapshot(h, &s);
+	assert_int_equal(hist_count(s.sum), w.n);
+	assert_memory_equal(s.earlier, h, sizeof(*h));
+	assert_memory_equal(s.sum->cell, h->cell, sizeof(h->cell));
 }
 
 TEST(record_n__some_values__as_if_recorded_one_by_one)
@@ -458,5 +438,4 @@ TEST(record_n__some_values__as_if_recorded_one_by_one)
 	assert_memory_equal(h, one_by_one, sizeof(*h));
 	hist_record_n(h, UINT64_MAX / 2, 3);	/* the sum saturates */
 	assert_true(hist_mean(h) == (double)UINT64_MAX / 8);
-	hist_free(one_by_one);
 }

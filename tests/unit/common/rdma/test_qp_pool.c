@@ -310,22 +310,6 @@ TEST(quarantine__not_reusable__destroyed_and_forgotten)
 	assert_consistent();
 }
 
-TEST(quarantine__reset_fails__destroyed_instead)
-{
-	uint32_t slot, qpn;
-
-	open_pool(2, 0);
-	slot = verbs_rig_take(1);
-	qpn = qpn_of(slot);
-	qp_pool_put(rig.qps, slot, 0, true);
-	fake_fail_next("ibv_modify_qp", EINVAL);
-	qp_pool_maintain(rig.qps, QUARANTINE, 8);
-	assert_null(fake_qp_of(qpn));
-	assert_int_equal(verbs_rig_pool_counts().free, 0);
-	assert_int_equal(rig.n_rested, 1);
-	assert_consistent();
-}
-
 TEST(owner__slot_and_generation__only_the_present_life)
 {
 	uint32_t slot, generation;
@@ -420,8 +404,8 @@ static void check_map(const struct life *lives, uint32_t n, const uint32_t *gone
 #define MAP_OF(numbers, shape) \
 	{ "map__" numbers "__finds_exactly_the_live", finds_exactly_the_live, NULL, NULL, (void *)(uintptr_t)(shape) }
 
-TEST_CASES(finds_exactly_the_live, MAP_OF("random_numbers", 0), MAP_OF("counted_numbers", 1), MAP_OF("high_bits_only", 2),
-	   MAP_OF("numbers_that_come_back", 3))
+TEST_CASES(finds_exactly_the_live, MAP_OF("random_numbers", 0), MAP_OF("counted_numbers", 1),
+	   MAP_OF("high_bits_only", 2), MAP_OF("numbers_that_come_back", 3))
 {
 	static struct life lives[MAP_SLOTS];
 	static uint32_t gone[64];

@@ -137,7 +137,7 @@ TEST(made__programming_fails_ahead_of_demand__tried_again_later)
 	log_init("test", LOG_LVL_INFO);
 }
 
-/* A queue pair that was connected has rested. `before`: how often queue pairs had been modified when it was given back. */
+/* A queue pair that was connected has rested. `before`: how often queue pairs had been modified when its rest began. */
 static struct ibv_qp *use_and_rest(uint32_t *before)
 {
 	uint32_t slot;

@@ -183,15 +183,6 @@ TEST(ticket__before_the_handshake_or_of_a_client__refused)
 
 /* ---- resumption ---- */
 
-TEST(resume__session_offered__on_both_sides)
-{
-	struct tls_session *session = first_session(server, client);
-
-	assert_true(resumes(server, client, session));
-	say_something();
-	tls_session_free(session);
-}
-
 /* "Clients SHOULD NOT reuse a ticket for multiple connections" (RFC 8446, C.4), lest observers connect them. There
  * is nothing to hide here: both are from one address. */
 TEST(resume__session_used_before__again)

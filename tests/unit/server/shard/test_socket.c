@@ -208,8 +208,8 @@ static size_t echo_records(uint8_t *out, uint64_t n)
 }
 
 /* A record of `bytes`, whose first message is `message` long and has this header. */
-static void assert_message(const uint8_t *record, uint32_t bytes, uint32_t message, enum msg_type type, uint16_t credits,
-			   uint64_t sequence)
+static void assert_message(const uint8_t *record, uint32_t bytes, uint32_t message, enum msg_type type,
+			   uint16_t credits, uint64_t sequence)
 {
 	struct msg_header h;
 	struct record r;
