@@ -58,56 +58,50 @@ static void go_live(struct peer *p)
 	peer_leave(p);
 }
 
-TEST(hello__ticket_asked_for__granted_and_sent)
+/* A client that comes and goes is granted these features; a ticket comes with the GRANT if it is one of them. */
+static void assert_granted(uint16_t asked, uint16_t granted)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_ask_grant(&p, FRAME_FEATURE_TICKET);
-	assert_int_equal(p.grant.features, FRAME_FEATURE_TICKET);
-	srv.offer = tls_take_session(p.tls);
-	assert_non_null(srv.offer);
-	assert_counts(1, 0, 1);
+	if (granted & FRAME_FEATURE_TICKET) {
+		granted_with_ticket(&p, granted & (uint16_t)~FRAME_FEATURE_TICKET);
+	} else {
+		peer_ask_grant(&p, asked);
+		assert_int_equal(p.grant.features, granted);
+		assert_null(tls_take_session(p.tls));
+	}
+	assert_int_equal(p.grant.region_bytes, granted & FRAME_FEATURE_REGION ? 4096 : 0);
 	go_live(&p);
+}
+
+TEST(hello__ticket_asked_for__granted_and_sent)
+{
+	server_rig_start();
+	assert_granted(FRAME_FEATURE_TICKET, FRAME_FEATURE_TICKET);
+	assert_counts(1, 0, 1);
 }
 
 TEST(hello__ticket_not_asked_for__none)
 {
-	struct peer p;
-
 	server_rig_start();
-	peer_ask_grant(&p, FRAME_FEATURE_REGION);
-	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION);
-	assert_null(tls_take_session(p.tls));
+	assert_granted(FRAME_FEATURE_REGION, FRAME_FEATURE_REGION);
 	assert_counts(1, 0, 0);
-	go_live(&p);
 }
 
 TEST(hello__region_and_ticket__both)
 {
-	struct peer p;
-
 	server_rig_start();
-	granted_with_ticket(&p, FRAME_FEATURE_REGION);
-	assert_int_equal(p.grant.region_bytes, 4096);
-	go_live(&p);
+	assert_granted(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET, FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET);
 }
 
 /* An offer, which the server may ignore. */
 TEST(hello__tickets_switched_off__granted_without)
 {
-	struct peer p;
-
 	srv.cfg.tls_resume = 0;
 	server_rig_start();
-	peer_ask_grant(&p, FRAME_FEATURE_TICKET);
-	assert_int_equal(p.grant.features, 0);
-	assert_null(tls_take_session(p.tls));
+	assert_granted(FRAME_FEATURE_TICKET, 0);
 	assert_counts(1, 0, 0);
-	go_live(&p);
-	peer_ask_grant(&p, FRAME_FEATURE_TICKET | FRAME_FEATURE_REGION);
-	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION);
-	go_live(&p);
+	assert_granted(FRAME_FEATURE_TICKET | FRAME_FEATURE_REGION, FRAME_FEATURE_REGION);
 }
 
 TEST(hello__refused__no_ticket)
