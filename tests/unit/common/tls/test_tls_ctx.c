@@ -22,7 +22,7 @@
 
 static struct certs_pair shown;	/* what the client shows */
 static struct ticket_seed seed;
-static char crl[CERTS_PATH_MAX];
+static char crl[CERTS_PATH_MAX], third[CERTS_PATH_MAX];	/* files: a list, and the third CA */
 static time_t ahead_s;	/* of the machine's clock, for whoever asks with time(2): OpenSSL does */
 
 /* In place of libc's: what expires is not waited for. */
@@ -64,6 +64,12 @@ static void issue_client(const char *san, int valid_s)
 	struct certs_wish wish = { .name = "issued", .san = san, .valid_s = valid_s };
 
 	assert_int_equal(certs_issue(&certs, &wish, &shown), 0);
+}
+
+/* The list is in the file `crl` afterwards. */
+static void make_list(struct certs_list_wish wish)
+{
+	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
 }
 
 /* TLS_DONE: both ends are; else what the server says. */
@@ -282,14 +288,14 @@ TEST(chain__of_many_certificates__refused_before_they_are_parsed)
 TEST(list__client_not_in_it__accepted)
 {
 	issue_client(NULL, 60);
-	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60 });
 	assert_int_equal(meet_with_list(server_config()), TLS_DONE);
 }
 
 TEST(list__client_revoked__refused)
 {
 	issue_client(NULL, 60);
-	assert_int_equal(certs_list(&certs, shown.cert, 60, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60, .revoked = shown.cert });
 	/* Nobody looks without a list. */
 	assert_int_equal(meet(server_config()), TLS_DONE);
 	assert_int_equal(meet_with_list(server_config()), TLS_FAILED);
@@ -301,7 +307,7 @@ TEST(list__server_revoked__refused_by_the_client)
 	struct tls_config cfg;
 
 	issue_client(NULL, 60);
-	assert_int_equal(certs_list(&certs, certs.server_cert, 60, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60, .revoked = certs.server_cert });
 	cfg = client_config();
 	cfg.crl_file = crl;
 	server = new_ctx(server_config());
@@ -317,7 +323,7 @@ TEST(list__of_another_ca__refused)
 	struct tls_config cfg = server_config();
 
 	assert_int_equal(certs_issue(&certs, &wish, &shown), 0);
-	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60 });
 	cfg.ca_file = certs.other_ca;
 	assert_int_equal(meet_with_list(cfg), TLS_FAILED);
 	assert_certificate_error(at_server, X509_V_ERR_UNABLE_TO_GET_CRL);
@@ -328,7 +334,7 @@ TEST(list__out_of_date__not_taken)
 {
 	struct tls_config cfg = server_config();
 
-	assert_int_equal(certs_list(&certs, NULL, -1, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = -1 });
 	cfg.crl_file = crl;
 	assert_refused(cfg, -EKEYEXPIRED, "is out of date");
 }
@@ -362,10 +368,10 @@ TEST(list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one)
 	uint64_t with_empty, with_long;
 
 	issue_client(NULL, 60);
-	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60 });
 	assert_int_equal(meet_with_list(server_config()), TLS_DONE);
 	with_empty = handshake_ns();
-	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	make_list(wish);
 	assert_int_equal(meet_with_list(server_config()), TLS_DONE);
 	with_long = handshake_ns();
 	print_message("a handshake: %llu us, with a list of 100,000: %llu us\n", (unsigned long long)with_empty / 1000,
@@ -373,7 +379,7 @@ TEST(list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one)
 	assert_true(with_long < 2 * with_empty);
 	/* Who stands in it is found. */
 	wish.revoked = shown.cert;
-	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	make_list(wish);
 	assert_int_equal(meet_with_list(server_config()), TLS_FAILED);
 	assert_certificate_error(at_server, X509_V_ERR_CERT_REVOKED);
 }
@@ -381,10 +387,9 @@ TEST(list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one)
 /* In the name of the CA, with another's signature. */
 TEST(list__not_signed_by_its_ca__not_taken)
 {
-	struct certs_list_wish wish = { .valid_s = 60, .forged = true };
 	struct tls_config cfg = server_config();
 
-	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60, .forged = true });
 	cfg.crl_file = crl;
 	assert_refused(cfg, -EINVAL, "the signature is not that of its CA /CN=unit test CA");
 }
@@ -392,7 +397,7 @@ TEST(list__not_signed_by_its_ca__not_taken)
 TEST(list__out_of_date_since_it_was_loaded__refused)
 {
 	issue_client(NULL, 1000);
-	assert_int_equal(certs_list(&certs, NULL, 500, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 500 });
 	assert_int_equal(meet_with_list(server_config()), TLS_DONE);
 	ahead_s = 501;
 	assert_int_equal(handshake(NULL), TLS_FAILED);
@@ -402,10 +407,8 @@ TEST(list__out_of_date_since_it_was_loaded__refused)
 /* Of the client's CA, but it says nothing about clients. */
 TEST(list__for_other_certificates_of_its_ca__refused)
 {
-	struct certs_list_wish wish = { .valid_s = 60, .only = "onlyCA:TRUE" };
-
 	issue_client(NULL, 60);
-	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60, .only = "onlyCA:TRUE" });
 	assert_int_equal(meet_with_list(server_config()), TLS_FAILED);
 	assert_certificate_error(at_server, X509_V_ERR_DIFFERENT_CRL_SCOPE);
 }
@@ -413,22 +416,19 @@ TEST(list__for_other_certificates_of_its_ca__refused)
 /* Says only what has changed since another list: who stands in that one would not be found. */
 TEST(list__delta__not_taken)
 {
-	struct certs_list_wish whole = { .revoked = certs.client_cert, .valid_s = 60 };
 	struct certs_list_wish delta = { .valid_s = 60, .delta = true, .append = true };
 	struct tls_config cfg = server_config();
 
-	assert_int_equal(certs_list_as(&certs, &whole, crl), 0);
-	assert_int_equal(certs_list_as(&certs, &delta, crl), 0);
+	make_list((struct certs_list_wish){ .revoked = certs.client_cert, .valid_s = 60 });
+	make_list(delta);
 	cfg.crl_file = crl;
 	assert_refused(cfg, -EINVAL, "is a delta list");
 }
 
 TEST(list__not_yet_valid__refused)
 {
-	struct certs_list_wish wish = { .valid_s = 1000, .early = true };
-
 	issue_client(NULL, 1000);
-	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 1000, .early = true });
 	assert_int_equal(meet_with_list(server_config()), TLS_FAILED);
 	assert_certificate_error(at_server, X509_V_ERR_CRL_NOT_YET_VALID);
 	ahead_s = 101;
@@ -436,26 +436,23 @@ TEST(list__not_yet_valid__refused)
 }
 
 /* The client is of a third CA, and shows that CA's certificate. */
-static void issue_by_third(const struct certs_ca_wish *w, char path[CERTS_PATH_MAX])
+static void issue_by_third(struct certs_ca_wish ca)
 {
 	struct certs_wish wish = { .name = "issued", .valid_s = 1000, .by_third_ca = true };
 
-	assert_int_equal(certs_make_third(&certs, w, path), 0);
+	assert_int_equal(certs_make_third(&certs, &ca, third), 0);
 	assert_int_equal(certs_issue(&certs, &wish, &shown), 0);
 }
 
 TEST(list__its_ca_may_not_sign_lists__refused)
 {
-	struct certs_ca_wish ca = { .name = "no lists", .usage = "critical,keyCertSign" };
-	struct certs_list_wish wish = { .valid_s = 60, .of_third = true };
 	struct certs_wish of_third = { .name = "of third", .san = "IP:127.0.0.1", .valid_s = 60, .by_third_ca = true };
 	struct tls_config at_s = server_config(), at_c;
 	struct certs_pair pair;
-	char third[CERTS_PATH_MAX];
 
-	issue_by_third(&ca, third);
+	issue_by_third((struct certs_ca_wish){ .name = "no lists", .usage = "critical,keyCertSign" });
 	assert_int_equal(certs_issue(&certs, &of_third, &pair), 0);
-	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60, .of_third = true });
 	at_s.ca_file = third;
 	at_s.cert_file = pair.cert;
 	at_s.key_file = pair.key;
@@ -470,12 +467,11 @@ TEST(list__its_ca_may_not_sign_lists__refused)
 /* Two CAs have the same name: the list of one says nothing about the clients of the other. */
 TEST(list__of_a_ca_of_the_same_name__refused)
 {
-	struct certs_ca_wish twin = { .name = "unit test CA" };
 	struct tls_config cfg = server_config();
-	char third[CERTS_PATH_MAX], both[CERTS_PATH_MAX];
+	char both[CERTS_PATH_MAX];
 
-	issue_by_third(&twin, third);
-	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	issue_by_third((struct certs_ca_wish){ .name = "unit test CA" });
+	make_list((struct certs_list_wish){ .valid_s = 60 });
 	join("joined", certs.ca, third, both);
 	cfg.ca_file = both;
 	assert_int_equal(meet(cfg), TLS_DONE);
@@ -488,14 +484,14 @@ TEST(list__of_the_second_ca_of_that_name__no_error_is_left)
 {
 	struct certs_ca_wish twin = { .name = "unit test CA" };
 	struct tls_config cfg;
-	char third[CERTS_PATH_MAX], both[CERTS_PATH_MAX];
+	char both[CERTS_PATH_MAX];
 	struct tls_ctx *other;
 	uint8_t byte;
 	size_t n;
 
 	assert_int_equal(certs_make_third(&certs, &twin, third), 0);
 	issue_client(NULL, 60);
-	assert_int_equal(certs_list(&certs, NULL, 60, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60 });
 	join("joined", third, certs.ca, both);
 	assert_int_equal(meet(server_config()), TLS_DONE);
 	cfg = (struct tls_config){ .ca_file = both, .crl_file = crl };
@@ -513,8 +509,8 @@ static enum tls_status handshake_below(const char *by_root, struct certs_list_wi
 	enum tls_status st;
 
 	wish.of_third = wish.append = true;
-	assert_int_equal(certs_list(&certs, by_root, 60, crl), 0);
-	assert_int_equal(certs_list_as(&certs, &wish, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 60, .revoked = by_root });
+	make_list(wish);
 	st = meet_with_list(server_config());
 	assert_int_equal(tls_ctx_foreign_lists(server), 1);
 	return st;
@@ -522,10 +518,7 @@ static enum tls_status handshake_below(const char *by_root, struct certs_list_wi
 
 TEST(list__of_an_intermediate__used)
 {
-	struct certs_ca_wish ca = { .name = "intermediate", .below = true };
-	char third[CERTS_PATH_MAX];
-
-	issue_by_third(&ca, third);
+	issue_by_third((struct certs_ca_wish){ .name = "intermediate", .below = true });
 	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60 }), TLS_DONE);
 	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60, .revoked = shown.cert }),
 			 TLS_FAILED);
@@ -538,10 +531,7 @@ TEST(list__of_an_intermediate__used)
 
 TEST(list__intermediate_revoked__refused)
 {
-	struct certs_ca_wish ca = { .name = "intermediate", .below = true };
-	char third[CERTS_PATH_MAX];
-
-	issue_by_third(&ca, third);
+	issue_by_third((struct certs_ca_wish){ .name = "intermediate", .below = true });
 	assert_int_equal(handshake_below(third, (struct certs_list_wish){ .valid_s = 60 }), TLS_FAILED);
 	assert_certificate_error(at_server, X509_V_ERR_CERT_REVOKED);
 }
@@ -549,11 +539,9 @@ TEST(list__intermediate_revoked__refused)
 /* Its end counts as that of the others. */
 TEST(list__of_an_intermediate__out_of_date__no_ticket_resumes)
 {
-	struct certs_ca_wish ca = { .name = "intermediate", .below = true };
 	struct tls_session *session;
-	char third[CERTS_PATH_MAX];
 
-	issue_by_third(&ca, third);
+	issue_by_third((struct certs_ca_wish){ .name = "intermediate", .below = true });
 	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 30 }), TLS_DONE);
 	session = take_ticket();
 	ahead_s = 31;
@@ -576,7 +564,7 @@ TEST(dates__of_certificate_and_list__known)
 	assert_true(dates.crl_expires_at == INT64_MAX);
 	end_ctx(&server);
 	assert_int_equal(certs_issue(&certs, &wish, &pair), 0);
-	assert_int_equal(certs_list(&certs, NULL, 500, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 500 });
 	cfg.cert_file = pair.cert;
 	cfg.key_file = pair.key;
 	cfg.crl_file = crl;
@@ -670,7 +658,7 @@ TEST(ticket__list_out_of_date__not_resumed_and_refused)
 	struct tls_config cfg = server_config();
 
 	issue_client(NULL, 1000);
-	assert_int_equal(certs_list(&certs, NULL, 500, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 500 });
 	cfg.crl_file = crl;
 	server = new_ctx(cfg);
 	client = new_ctx(client_config());
@@ -683,7 +671,7 @@ TEST(session__clients_list_out_of_date__not_offered_and_refused)
 	struct tls_config cfg;
 
 	issue_client(NULL, 1000);
-	assert_int_equal(certs_list(&certs, NULL, 500, crl), 0);
+	make_list((struct certs_list_wish){ .valid_s = 500 });
 	cfg = client_config();
 	cfg.crl_file = crl;
 	server = new_ctx(server_config());
