@@ -655,23 +655,26 @@ TEST(tls__kept_open_beside_handshakes__counts_no_longer_as_one)
 /* ---- the server stops */
 
 /* A live client over either. */
-struct client {
+static struct client {
 	struct peer peer;
 	int fd;			/* -1: over TLS */
-};
+} client;
 
 static const uint16_t by_tcp = FRAME_FEATURE_TCP, by_tls = FRAME_FEATURE_TLS;
 
 /* *state: the feature bit. */
-static void join(void **state, struct client *c)
+static int join(void **state)
 {
+	int ret = server_rig_init(state);
+
 	start();
-	c->fd = -1;
+	client.fd = -1;
 	if (*(const uint16_t *)*state == FRAME_FEATURE_TCP)
-		c->fd = go_live(&c->peer);
+		client.fd = go_live(&client.peer);
 	else
-		get_grant(&c->peer, FRAME_FEATURE_TLS);
+		get_grant(&client.peer, FRAME_FEATURE_TLS);
 	server_until(server_n(CONN_ST_LIVE) == 1);
+	return ret;
 }
 
 /* The server has no turn. */
@@ -745,74 +748,61 @@ static void say_data(struct client *c, uint64_t sequence)
 	say(c, out, n);
 }
 
-#define OVER(where, feature, f) { where ": " #f, f, server_rig_init, server_rig_stop, (void *)&(feature) }
+#define OVER(where, feature, f) { where ": " #f, f, join, server_rig_stop, (void *)&(feature) }
 #define OVER_BOTH(f) TEST_CASES(f, OVER("tcp", by_tcp, f), OVER("tls", by_tls, f))
 
 OVER_BOTH(drain__idle_client__told_and_waited_for)
 {
 	uint8_t bye[RECORD_HEADER_BYTES], byte;
-	struct client c;
 
-	join(state, &c);
 	server_drain();
-	assert_goodbye(&c);
+	assert_goodbye(&client);
 	server_turns(4);
 	assert_int_equal(server_n(CONN_ST_LIVE), 1);
 	assert_false(server_is_over());
-	say(&c, bye, bye_record(bye));
-	assert_int_equal(hear(&c, &byte, 1), 0); /* nothing more but the end */
+	say(&client, bye, bye_record(bye));
+	assert_int_equal(hear(&client, &byte, 1), 0); /* nothing more but the end */
 	server_until(server_is_over());
-	leave_and_assert(&c);
+	leave_and_assert(&client);
 }
 
 OVER_BOTH(drain__requests_arrived__answered_before_the_goodbye)
 {
-	struct client c;
-
-	join(state, &c);
-	ask_all(&c);
+	ask_all(&client);
 	server_drain();
-	assert_all_answered(&c);
-	assert_goodbye(&c);
-	leave_and_assert(&c);
+	assert_all_answered(&client);
+	assert_goodbye(&client);
+	leave_and_assert(&client);
 }
 
 OVER_BOTH(drain__requests_still_arriving__answered)
 {
-	struct client c;
-
-	join(state, &c);
 	server_drain();
-	ask_all(&c);
-	assert_goodbye(&c);
-	assert_all_answered(&c);
+	ask_all(&client);
+	assert_goodbye(&client);
+	assert_all_answered(&client);
 	assert_false(server_is_over());
-	leave_and_assert(&c);
+	leave_and_assert(&client);
 }
 
 /* The client would wait for them, and cannot ask for them any more. */
 OVER_BOTH(drain__one_way_messages_owed__credits_come_back)
 {
-	struct client c;
-
-	join(state, &c);
-	say_data(&c, 7);
-	say_data(&c, 8);
+	say_data(&client, 7);
+	say_data(&client, 8);
 	server_drain();
-	assert_header(&c, MSG_CREDIT, 2, 8);
-	assert_goodbye(&c);
-	say_data(&c, 9);
-	assert_header(&c, MSG_CREDIT, 1, 9);
-	leave_and_assert(&c);
+	assert_header(&client, MSG_CREDIT, 2, 8);
+	assert_goodbye(&client);
+	say_data(&client, 9);
+	assert_header(&client, MSG_CREDIT, 1, 9);
+	leave_and_assert(&client);
 }
 
 OVER_BOTH(drain__no_buffer__told_when_there_is_one)
 {
 	struct ep_counts counts;
-	struct client c;
 	uint32_t *bufs, n = 0;
 
-	join(state, &c);
 	ep_get_counts(srv.shard->sock_ep, &counts);
 	bufs = calloc(counts.bufs_total, sizeof(*bufs));
 	while (n < counts.bufs_free)
@@ -825,21 +815,19 @@ OVER_BOTH(drain__no_buffer__told_when_there_is_one)
 		ep_buf_put(srv.shard->sock_ep, bufs[--n]);
 	free(bufs);
 	server_until(server_only(CONN_ST_LIVE)->told);
-	assert_goodbye(&c);
-	leave_and_assert(&c);
+	assert_goodbye(&client);
+	leave_and_assert(&client);
 }
 
 OVER_BOTH(drain__client_stays__cut_off_at_the_deadline)
 {
-	struct client c;
 	uint64_t begun_ns;
 	uint8_t byte;
 
 	srv.cfg.drain_timeout_ns = 200 * NS_PER_MS;
-	join(state, &c);
 	begun_ns = clock_now_ns();
 	server_drain();
-	assert_goodbye(&c);
+	assert_goodbye(&client);
 	while (!server_is_over()) {
 		assert_true(clock_now_ns() - begun_ns < 5 * NS_PER_S);
 		server_wait();
@@ -849,10 +837,10 @@ OVER_BOTH(drain__client_stays__cut_off_at_the_deadline)
 	/* What its thread does last. */
 	shard_release(srv.shard);
 	assert_int_equal(server_closed(CLOSE_DRAINING), 1);
-	assert_int_equal(recv(c.fd >= 0 ? c.fd : tls_fd(c.peer.tls), &byte, 1, MSG_DONTWAIT), 0);
-	if (c.fd >= 0)
-		close(c.fd);
-	peer_forget(&c.peer);
+	assert_int_equal(recv(client.fd >= 0 ? client.fd : tls_fd(client.peer.tls), &byte, 1, MSG_DONTWAIT), 0);
+	if (client.fd >= 0)
+		close(client.fd);
+	peer_forget(&client.peer);
 }
 
 /* Nobody of them has a connection yet that could be told anything. */
