@@ -678,74 +678,74 @@ static int join(void **state)
 }
 
 /* The server has no turn. */
-static void say(struct client *c, const uint8_t *data, size_t n)
+static void say(const uint8_t *data, size_t n)
 {
-	if (c->fd >= 0)
-		assert_int_equal(send(c->fd, data, n, MSG_NOSIGNAL), n);
+	if (client.fd >= 0)
+		assert_int_equal(send(client.fd, data, n, MSG_NOSIGNAL), n);
 	else
-		say_over_tls(&c->peer, data, n);
+		say_over_tls(&client.peer, data, n);
 }
 
-static size_t hear(struct client *c, uint8_t *out, size_t n)
+static size_t hear(uint8_t *out, size_t n)
 {
-	return c->fd >= 0 ? take(c->fd, out, n) : take_over_tls(&c->peer, out, n);
+	return client.fd >= 0 ? take(client.fd, out, n) : take_over_tls(&client.peer, out, n);
 }
 
-static void leave(struct client *c)
+static void leave(void)
 {
-	if (c->fd >= 0)
-		close(c->fd);
+	if (client.fd >= 0)
+		close(client.fd);
 	else
-		peer_abort(&c->peer);
+		peer_abort(&client.peer);
 }
 
-static void leave_and_assert(struct client *c)
+static void leave_and_assert(void)
 {
-	leave(c);
+	leave();
 	assert_left(CLOSE_DRAINING);
 	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 0);
 }
 
 /* The next record is a header alone. */
-static void assert_header(struct client *c, enum msg_type type, uint16_t credits, uint64_t sequence)
+static void assert_header(enum msg_type type, uint16_t credits, uint64_t sequence)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + MSG_HEADER_BYTES];
 
-	assert_int_equal(hear(c, bytes, sizeof(bytes)), sizeof(bytes));
+	assert_int_equal(hear(bytes, sizeof(bytes)), sizeof(bytes));
 	assert_message(bytes, MSG_HEADER_BYTES, MSG_HEADER_BYTES, type, credits, sequence);
 }
 
-static void assert_goodbye(struct client *c)
+static void assert_goodbye(void)
 {
-	assert_header(c, MSG_GOODBYE, 0, REFUSE_DRAINING);
+	assert_header(MSG_GOODBYE, 0, REFUSE_DRAINING);
 }
 
 /* As many as there are credits. */
-static void ask_all(struct client *c)
+static void ask_all(void)
 {
 	uint8_t out[4 * 128];
 
-	say(c, out, echo_records(out, 4));
+	say(out, echo_records(out, 4));
 }
 
-static void assert_all_answered(struct client *c)
+static void assert_all_answered(void)
 {
 	uint8_t in[RECORD_HEADER_BYTES + 64];
 
 	for (uint64_t i = 1; i <= 4; i++) {
-		assert_int_equal(hear(c, in, sizeof(in)), sizeof(in));
+		assert_int_equal(hear(in, sizeof(in)), sizeof(in));
 		assert_reply(in, 64, i);
 	}
 }
 
 /* One way: it does not ask for its credit. */
-static void say_data(struct client *c, uint64_t sequence)
+static void say_data(uint64_t sequence)
 {
 	uint8_t out[128];
 	size_t n = echo_record(out, 64, sequence);
 
 	out[RECORD_HEADER_BYTES] = MSG_DATA;
-	say(c, out, n);
+	say(out, n);
 }
 
 #define OVER(where, feature, f) { where ": " #f, f, join, server_rig_stop, (void *)&(feature) }
@@ -756,46 +756,46 @@ OVER_BOTH(drain__idle_client__told_and_waited_for)
 	uint8_t bye[RECORD_HEADER_BYTES], byte;
 
 	server_drain();
-	assert_goodbye(&client);
+	assert_goodbye();
 	server_turns(4);
 	assert_int_equal(server_n(CONN_ST_LIVE), 1);
 	assert_false(server_is_over());
-	say(&client, bye, bye_record(bye));
-	assert_int_equal(hear(&client, &byte, 1), 0); /* nothing more but the end */
+	say(bye, bye_record(bye));
+	assert_int_equal(hear(&byte, 1), 0); /* nothing more but the end */
 	server_until(server_is_over());
-	leave_and_assert(&client);
+	leave_and_assert();
 }
 
 OVER_BOTH(drain__requests_arrived__answered_before_the_goodbye)
 {
-	ask_all(&client);
+	ask_all();
 	server_drain();
-	assert_all_answered(&client);
-	assert_goodbye(&client);
-	leave_and_assert(&client);
+	assert_all_answered();
+	assert_goodbye();
+	leave_and_assert();
 }
 
 OVER_BOTH(drain__requests_still_arriving__answered)
 {
 	server_drain();
-	ask_all(&client);
-	assert_goodbye(&client);
-	assert_all_answered(&client);
+	ask_all();
+	assert_goodbye();
+	assert_all_answered();
 	assert_false(server_is_over());
-	leave_and_assert(&client);
+	leave_and_assert();
 }
 
 /* The client would wait for them, and cannot ask for them any more. */
 OVER_BOTH(drain__one_way_messages_owed__credits_come_back)
 {
-	say_data(&client, 7);
-	say_data(&client, 8);
+	say_data(7);
+	say_data(8);
 	server_drain();
-	assert_header(&client, MSG_CREDIT, 2, 8);
-	assert_goodbye(&client);
-	say_data(&client, 9);
-	assert_header(&client, MSG_CREDIT, 1, 9);
-	leave_and_assert(&client);
+	assert_header(MSG_CREDIT, 2, 8);
+	assert_goodbye();
+	say_data(9);
+	assert_header(MSG_CREDIT, 1, 9);
+	leave_and_assert();
 }
 
 OVER_BOTH(drain__no_buffer__told_when_there_is_one)
@@ -815,8 +815,8 @@ OVER_BOTH(drain__no_buffer__told_when_there_is_one)
 		ep_buf_put(srv.shard->sock_ep, bufs[--n]);
 	free(bufs);
 	server_until(server_only(CONN_ST_LIVE)->told);
-	assert_goodbye(&client);
-	leave_and_assert(&client);
+	assert_goodbye();
+	leave_and_assert();
 }
 
 OVER_BOTH(drain__client_stays__cut_off_at_the_deadline)
@@ -827,7 +827,7 @@ OVER_BOTH(drain__client_stays__cut_off_at_the_deadline)
 	srv.cfg.drain_timeout_ns = 200 * NS_PER_MS;
 	begun_ns = clock_now_ns();
 	server_drain();
-	assert_goodbye(&client);
+	assert_goodbye();
 	while (!server_is_over()) {
 		assert_true(clock_now_ns() - begun_ns < 5 * NS_PER_S);
 		server_wait();
