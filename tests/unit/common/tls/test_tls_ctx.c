@@ -108,6 +108,19 @@ static void assert_certificate_error(const struct tls *t, int code)
 	assert_int_equal(f.code, code);
 }
 
+/* The handshake that came to `st` failed because of a certificate, as the server sees it. */
+static void assert_server_refuses(enum tls_status st, int code)
+{
+	assert_int_equal(st, TLS_FAILED);
+	assert_certificate_error(at_server, code);
+}
+
+static void assert_client_refuses(enum tls_status st, int code)
+{
+	assert_int_equal(st, TLS_FAILED);
+	assert_certificate_error(at_client, code);
+}
+
 static struct tls_session *take_ticket(void)
 {
 	struct tls_session *s = ask_for_ticket();
@@ -298,8 +311,7 @@ TEST(list__client_revoked__refused)
 	make_list((struct certs_list_wish){ .valid_s = 60, .revoked = shown.cert });
 	/* Nobody looks without a list. */
 	assert_int_equal(meet(server_config()), TLS_DONE);
-	assert_int_equal(meet_with_list(server_config()), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CERT_REVOKED);
+	assert_server_refuses(meet_with_list(server_config()), X509_V_ERR_CERT_REVOKED);
 }
 
 TEST(list__server_revoked__refused_by_the_client)
@@ -312,8 +324,7 @@ TEST(list__server_revoked__refused_by_the_client)
 	cfg.crl_file = crl;
 	server = new_ctx(server_config());
 	client = new_ctx(cfg);
-	assert_int_equal(handshake(NULL), TLS_FAILED);
-	assert_certificate_error(at_client, X509_V_ERR_CERT_REVOKED);
+	assert_client_refuses(handshake(NULL), X509_V_ERR_CERT_REVOKED);
 }
 
 /* Of another CA than the client's: there is nothing that says that it is not revoked. */
@@ -325,8 +336,7 @@ TEST(list__of_another_ca__refused)
 	assert_int_equal(certs_issue(&certs, &wish, &shown), 0);
 	make_list((struct certs_list_wish){ .valid_s = 60 });
 	cfg.ca_file = certs.other_ca;
-	assert_int_equal(meet_with_list(cfg), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_UNABLE_TO_GET_CRL);
+	assert_server_refuses(meet_with_list(cfg), X509_V_ERR_UNABLE_TO_GET_CRL);
 	assert_int_equal(tls_ctx_foreign_lists(server), 1);
 }
 
@@ -380,8 +390,7 @@ TEST(list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one)
 	/* Who stands in it is found. */
 	wish.revoked = shown.cert;
 	make_list(wish);
-	assert_int_equal(meet_with_list(server_config()), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CERT_REVOKED);
+	assert_server_refuses(meet_with_list(server_config()), X509_V_ERR_CERT_REVOKED);
 }
 
 /* In the name of the CA, with another's signature. */
@@ -400,8 +409,7 @@ TEST(list__out_of_date_since_it_was_loaded__refused)
 	make_list((struct certs_list_wish){ .valid_s = 500 });
 	assert_int_equal(meet_with_list(server_config()), TLS_DONE);
 	ahead_s = 501;
-	assert_int_equal(handshake(NULL), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CRL_HAS_EXPIRED);
+	assert_server_refuses(handshake(NULL), X509_V_ERR_CRL_HAS_EXPIRED);
 }
 
 /* Of the client's CA, but it says nothing about clients. */
@@ -409,8 +417,7 @@ TEST(list__for_other_certificates_of_its_ca__refused)
 {
 	issue_client(NULL, 60);
 	make_list((struct certs_list_wish){ .valid_s = 60, .only = "onlyCA:TRUE" });
-	assert_int_equal(meet_with_list(server_config()), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_DIFFERENT_CRL_SCOPE);
+	assert_server_refuses(meet_with_list(server_config()), X509_V_ERR_DIFFERENT_CRL_SCOPE);
 }
 
 /* Says only what has changed since another list: who stands in that one would not be found. */
@@ -429,8 +436,7 @@ TEST(list__not_yet_valid__refused)
 {
 	issue_client(NULL, 1000);
 	make_list((struct certs_list_wish){ .valid_s = 1000, .early = true });
-	assert_int_equal(meet_with_list(server_config()), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CRL_NOT_YET_VALID);
+	assert_server_refuses(meet_with_list(server_config()), X509_V_ERR_CRL_NOT_YET_VALID);
 	ahead_s = 101;
 	assert_int_equal(handshake(NULL), TLS_DONE);
 }
@@ -460,8 +466,7 @@ TEST(list__its_ca_may_not_sign_lists__refused)
 	at_c.ca_file = third;
 	client = new_ctx(at_c);
 	assert_int_equal(meet(at_s), TLS_DONE);
-	assert_int_equal(meet_with_list(at_s), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_KEYUSAGE_NO_CRL_SIGN);
+	assert_server_refuses(meet_with_list(at_s), X509_V_ERR_KEYUSAGE_NO_CRL_SIGN);
 }
 
 /* Two CAs have the same name: the list of one says nothing about the clients of the other. */
@@ -475,8 +480,7 @@ TEST(list__of_a_ca_of_the_same_name__refused)
 	join("joined", certs.ca, third, both);
 	cfg.ca_file = both;
 	assert_int_equal(meet(cfg), TLS_DONE);
-	assert_int_equal(meet_with_list(cfg), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CRL_SIGNATURE_FAILURE);
+	assert_server_refuses(meet_with_list(cfg), X509_V_ERR_CRL_SIGNATURE_FAILURE);
 }
 
 /* The first that is tried has not signed the list: that is no error, of this context or of any connection. */
@@ -520,20 +524,18 @@ TEST(list__of_an_intermediate__used)
 {
 	issue_by_third((struct certs_ca_wish){ .name = "intermediate", .below = true });
 	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60 }), TLS_DONE);
-	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60, .revoked = shown.cert }),
-			 TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CERT_REVOKED);
-	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60, .forged = true }), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CRL_SIGNATURE_FAILURE);
-	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 200, .early = true }), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CRL_NOT_YET_VALID);
+	assert_server_refuses(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60, .revoked = shown.cert }),
+			      X509_V_ERR_CERT_REVOKED);
+	assert_server_refuses(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 60, .forged = true }),
+			      X509_V_ERR_CRL_SIGNATURE_FAILURE);
+	assert_server_refuses(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 200, .early = true }),
+			      X509_V_ERR_CRL_NOT_YET_VALID);
 }
 
 TEST(list__intermediate_revoked__refused)
 {
 	issue_by_third((struct certs_ca_wish){ .name = "intermediate", .below = true });
-	assert_int_equal(handshake_below(third, (struct certs_list_wish){ .valid_s = 60 }), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CERT_REVOKED);
+	assert_server_refuses(handshake_below(third, (struct certs_list_wish){ .valid_s = 60 }), X509_V_ERR_CERT_REVOKED);
 }
 
 /* Its end counts as that of the others. */
@@ -545,8 +547,7 @@ TEST(list__of_an_intermediate__out_of_date__no_ticket_resumes)
 	assert_int_equal(handshake_below(NULL, (struct certs_list_wish){ .valid_s = 30 }), TLS_DONE);
 	session = take_ticket();
 	ahead_s = 31;
-	assert_int_equal(handshake(session), TLS_FAILED);
-	assert_certificate_error(at_server, X509_V_ERR_CRL_HAS_EXPIRED);
+	assert_server_refuses(handshake(session), X509_V_ERR_CRL_HAS_EXPIRED);
 	tls_session_free(session);
 }
 
@@ -617,10 +618,8 @@ static void assert_tickets_end(int error)
 	assert_true(tls_is_resumed(at_server));
 	second = take_ticket();
 	ahead_s = 501;
-	assert_int_equal(handshake(first), TLS_FAILED);
-	assert_certificate_error(at_server, error);
-	assert_int_equal(handshake(second), TLS_FAILED);
-	assert_certificate_error(at_server, error);
+	assert_server_refuses(handshake(first), error);
+	assert_server_refuses(handshake(second), error);
 	tls_session_free(first);
 	tls_session_free(second);
 }
@@ -647,8 +646,7 @@ TEST(session__servers_certificate_expired__not_offered_and_refused)
 	assert_int_equal(meet(cfg), TLS_DONE);
 	session = take_ticket();
 	ahead_s = 501;
-	assert_int_equal(handshake(session), TLS_FAILED);
-	assert_certificate_error(at_client, X509_V_ERR_CERT_HAS_EXPIRED);
+	assert_client_refuses(handshake(session), X509_V_ERR_CERT_HAS_EXPIRED);
 	tls_session_free(session);
 }
 
@@ -681,8 +679,7 @@ TEST(session__clients_list_out_of_date__not_offered_and_refused)
 	assert_int_equal(handshake(session), TLS_DONE);
 	assert_true(tls_is_resumed(at_client));
 	ahead_s = 501;
-	assert_int_equal(handshake(session), TLS_FAILED);
-	assert_certificate_error(at_client, X509_V_ERR_CRL_HAS_EXPIRED);
+	assert_client_refuses(handshake(session), X509_V_ERR_CRL_HAS_EXPIRED);
 	tls_session_free(session);
 }
 
