@@ -10,10 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/param.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/rdma/ep.h"
@@ -29,6 +27,7 @@
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/files/log_watch.h"
 
 struct server_rig srv;
 
@@ -292,33 +291,22 @@ uint64_t server_closed(enum close_reason reason)
 	return counter_get(&srv.shard->stats.closed[reason]) + counter_get(&srv.server.control_stats.closed[reason]);
 }
 
-static struct {
-	int file, stderr_fd;
-	uint64_t begun_ns;
-} kept;
+static uint64_t log_kept_ns;	/* since when */
 
 void server_log_keep(void)
 {
-	kept.begun_ns = clock_now_ns();
-	kept.file = memfd_create("log", 0);
-	kept.stderr_fd = dup(STDERR_FILENO);
+	log_kept_ns = clock_now_ns();
+	log_watch_begin("server");
 	log_init("server", LOG_LVL_WARN);
-	assert_int_equal(dup2(kept.file, STDERR_FILENO), STDERR_FILENO);
 }
 
 void server_log_assert_a_line_a_second(void)
 {
-	uint64_t lines = 0;
 	char text[4096];
-	ssize_t n = pread(kept.file, text, sizeof(text), 0);
+	int lines = log_watch_read(text, sizeof(text));
 
-	assert_int_equal(dup2(kept.stderr_fd, STDERR_FILENO), STDERR_FILENO);
-	log_init("server", LOG_LVL_ERROR);
-	close(kept.stderr_fd);
-	close(kept.file);
-	for (ssize_t i = 0; i < n; i++)
-		lines += text[i] == '\n';
-	assert_in_range(lines, 1, 1 + (clock_now_ns() - kept.begun_ns) / NS_PER_S);
+	log_watch_end();
+	assert_in_range(lines, 1, 1 + (clock_now_ns() - log_kept_ns) / NS_PER_S);
 }
 
 uint32_t server_controls(void)

@@ -3,7 +3,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/rdma/arena.h"
 #include "tests/unit/fakes/fake_core.h"

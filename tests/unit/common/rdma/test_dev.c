@@ -4,7 +4,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/rdma/cm.h"
 #include "common/rdma/dev.h"

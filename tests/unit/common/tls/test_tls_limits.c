@@ -2,8 +2,6 @@
 /* Unit tests of common/tls/tls_limits.c. */
 #include "tests/unit/helpers/unit.h"
 
-#include <string.h>
-
 #include "common/tls/tls_limits.h"
 
 TEST(turn__records_or_bytes_used_up__over_until_the_next)
