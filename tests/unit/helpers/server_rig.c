@@ -207,6 +207,20 @@ int server_rig_stop(void **state)
 	return 0;
 }
 
+int server_rig_init_started(void **state)
+{
+	int ret = server_rig_init(state);
+
+	server_rig_start();
+	return ret;
+}
+
+int server_rig_stop_all_back(void **state)
+{
+	server_assert_all_back();
+	return server_rig_stop(state);
+}
+
 void server_rig_again(void **state)
 {
 	assert_int_equal(server_rig_stop(state), 0);

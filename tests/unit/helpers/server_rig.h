@@ -54,6 +54,10 @@ int server_rig_init(void **state);
 void server_rig_start(void);
 /* Stops the shard if it runs; the fakes check. */
 int server_rig_stop(void **state);
+/* Both: the test begins with a server that has started, and everything must be back at its end. */
+int server_rig_init_started(void **state);
+int server_rig_stop_all_back(void **state);
+#define SERVED_TEST(f) TEST_WITH(f, server_rig_init_started, server_rig_stop_all_back)
 /* Stops, and everything is as after server_rig_init: for the next of several cases in one test. */
 void server_rig_again(void **state);
 

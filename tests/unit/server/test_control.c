@@ -337,12 +337,11 @@ TEST(control__info__rails_and_what_they_have_together)
 	peer_close(&p);
 }
 
-TEST(control__mark__later_stage_counts_start_there)
+SERVED_TEST(control__mark__later_stage_counts_start_there)
 {
 	struct peer p, client;
 	json_auto_t *o = NULL;
 
-	server_rig_start();
 	open_session(&p, CONTROL_MARK);
 	json_decref(ask_json(&p, CONTROL_MARK));
 	peer_get_grant(&client, 0);
@@ -351,7 +350,6 @@ TEST(control__mark__later_stage_counts_start_there)
 	assert_int_equal(number(o, "stages_ns.psn_generate.count"), 1);
 	peer_close(&p);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
-	server_assert_all_back();
 }
 
 /* Bytes of the heap that are in use, of large blocks too. */
@@ -363,13 +361,13 @@ static size_t heap_bytes(void)
 }
 
 /* Six histograms of 224 KiB each, mostly zeros. */
-TEST(control__marks__take_little_and_all_together_no_more_than_they_may)
+SERVED_TEST(control__marks__take_little_and_all_together_no_more_than_they_may)
 {
 	struct peer client, p;
 	uint8_t buf[FRAME_CONTROL_BYTES];
 	size_t before, bytes;
 
-	server_start_granted(&client, 0);
+	peer_get_grant(&client, 0);
 	for (uint64_t i = 0; i < 1000; i++)
 		hist_record(srv.shard->stats.stages[SS_TLS_ACCEPT], i * 7919);
 	open_session(&p, CONTROL_STATS);
@@ -386,16 +384,15 @@ TEST(control__marks__take_little_and_all_together_no_more_than_they_may)
 	server_until(server_controls() == 0);
 	assert_int_equal(srv.server.marks_bytes, HELD_MARKS_BYTES + 1 - bytes);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
-	server_assert_all_back();
 }
 
-TEST(control__bad_request_or_a_hello__refused)
+SERVED_TEST(control__bad_request_or_a_hello__refused)
 {
 	static const struct frame_hello hello = { .message_bytes = 64, .queue_depth = 4, .psn = 1 };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_start_hello(&p);
+	peer_shake_hands(&p);
 	frame_encode_control(CONTROL_STATS, buf);
 	buf[9] = 5;
 	peer_assert_refused(&p, buf, FRAME_CONTROL_BYTES, REFUSE_BAD_REQUEST, "CONTROL request");
@@ -404,14 +401,12 @@ TEST(control__bad_request_or_a_hello__refused)
 	peer_assert_refused(&p, buf, FRAME_CONTROL_BYTES, REFUSE_BAD_REQUEST, "CONTROL request");
 	open_session(&p, CONTROL_STATS);
 	peer_assert_refused(&p, buf, frame_encode_hello(&hello, buf), REFUSE_BAD_REQUEST, "unexpected frame");
-	server_assert_all_back();
 }
 
-TEST(control__idle_too_long__ended)
+SERVED_TEST(control__idle_too_long__ended)
 {
 	struct peer p;
 
-	server_rig_start();
 	open_session(&p, CONTROL_MARK);
 	assert_int_equal(server_controls(), 1);
 	expire(600);
@@ -420,7 +415,6 @@ TEST(control__idle_too_long__ended)
 	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
 	assert_int_equal(fail_table_total(&srv.server.control_stats.failures), 0);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
 /* A report is dumped twice, for its length and into its frame. */
@@ -433,14 +427,13 @@ static unsigned answers_in_a_turn(void)
 }
 
 /* Whoever else the main thread serves is not kept waiting for all of them. */
-TEST(control__requests_at_once__one_answer_in_a_turn)
+SERVED_TEST(control__requests_at_once__one_answer_in_a_turn)
 {
 	uint8_t frames[4][FRAME_CONTROL_BYTES];
 	unsigned answers = 0;
 	struct peer p;
 	size_t put;
 
-	server_rig_start();
 	open_session(&p, CONTROL_INFO);
 	for (int i = 0; i < 4; i++)
 		frame_encode_control(CONTROL_INFO, frames[i]);
@@ -456,7 +449,6 @@ TEST(control__requests_at_once__one_answer_in_a_turn)
 	assert_int_equal(answers, 4);
 	peer_abort(&p);
 	server_until(server_controls() == 0);
-	server_assert_all_back();
 }
 
 /* Clients that only control do not count as clients, and may be there when the server is full. */

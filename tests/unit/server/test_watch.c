@@ -103,13 +103,12 @@ TEST(watch__is_over__files_closed)
 	peer_abort(&q);
 }
 
-TEST(watch__interval_that_is_not_allowed__refused)
+SERVED_TEST(watch__interval_that_is_not_allowed__refused)
 {
 	static const uint16_t bad[] = { 0, 1, 99, 60001, 65535 };
 	uint8_t frame[FRAME_CONTROL_BYTES];
 	struct peer p;
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		peer_shake_hands(&p);
 		peer_assert_refused(&p, frame, frame_encode_watch(bad[i], frame), REFUSE_BAD_REQUEST, "100 to 60000");
@@ -118,15 +117,13 @@ TEST(watch__interval_that_is_not_allowed__refused)
 	frame[11] = 100;
 	peer_shake_hands(&p);
 	peer_assert_refused(&p, frame, FRAME_CONTROL_BYTES, REFUSE_BAD_REQUEST, "CONTROL interval");
-	server_assert_all_back();
 }
 
-TEST(watch__another_request_or_a_part_of_one__cut_off)
+SERVED_TEST(watch__another_request_or_a_part_of_one__cut_off)
 {
 	static const size_t lengths[] = { 1, FRAME_HEADER_BYTES, FRAME_CONTROL_BYTES };
 	uint8_t frame[FRAME_CONTROL_BYTES];
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
 		struct peer p;
 
@@ -138,7 +135,6 @@ TEST(watch__another_request_or_a_part_of_one__cut_off)
 		assert_int_equal(server_closed(CLOSE_FAILED), i + 1);
 		peer_abort(&p);
 	}
-	server_assert_all_back();
 }
 
 /* A session that asks for reports may begin to watch, and gets no more reports then. */
@@ -157,12 +153,11 @@ TEST(watch__after_stats__samples)
 	server_until(server_controls() == 0);
 }
 
-TEST(watch__many__each_its_samples_and_reports_are_still_answered)
+SERVED_TEST(watch__many__each_its_samples_and_reports_are_still_answered)
 {
 	struct peer p[40], asks;
 	uint8_t frame[FRAME_CONTROL_BYTES];
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(p); i++)
 		watch(&p[i], (uint16_t)(100 + 10 * i));
 	for (int round = 0; round < 3; round++)
@@ -174,7 +169,6 @@ TEST(watch__many__each_its_samples_and_reports_are_still_answered)
 	peer_abort(&asks);
 	peers_abort(p, N_ELEMENTS(p));
 	server_until(server_controls() == 0);
-	server_assert_all_back();
 }
 
 /* A client's kernel answers with RST when it closes a socket that holds a sample which was not read. */
@@ -237,13 +231,12 @@ TEST(watch__never_reads__samples_skipped_and_counted)
 
 /* Samples that are due meanwhile give it no more time; the first few count as written, as a socket of TLS joins small writes
  * (tls_socket.h): 20 s later there are no more of those. */
-TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout)
+SERVED_TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout)
 {
 	uint64_t before, failures;
 	struct fail failure;
 	struct peer p;
 
-	server_rig_start();
 	before = open_fds();
 	watch_and_stop_reading(&p);
 	for (int s = 10; s <= 110; s += 10) {
@@ -260,7 +253,6 @@ TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout)
 	assert_int_equal(failures, 1);
 	peer_abort(&p);
 	assert_int_equal(open_fds(), before);
-	server_assert_all_back();
 }
 
 /* One that reads stays for as long as it does. */

@@ -229,15 +229,14 @@ TEST(request__replayed__second_is_bad_session)
 	server_only(CONN_ST_LIVE);
 }
 
-TEST(request__after_the_session_expired__bad_session)
+SERVED_TEST(request__after_the_session_expired__bad_session)
 {
 	struct peer p;
 
-	server_start_granted(&p, FRAME_FEATURE_REGION);
+	peer_get_grant(&p, FRAME_FEATURE_REGION);
 	server_expire(server_only(CONN_ST_GRANTED));
 	peer_prove(&p);
 	assert_rejected(REFUSE_BAD_SESSION);
-	server_assert_all_back();
 }
 
 /* CM events come before timers: the request is found first, but it waited until its session was over. */
@@ -449,9 +448,8 @@ static const struct CMUnitTest failure_tests[] = {
 };
 TEST_TABLE(failure_tests)
 
-TEST(request__memory_is_short__a_line_a_second)
+SERVED_TEST(request__memory_is_short__a_line_a_second)
 {
-	server_rig_start();
 	server_log_keep();
 	for (int i = 0; i < 8; i++) {
 		struct peer p;
@@ -462,7 +460,6 @@ TEST(request__memory_is_short__a_line_a_second)
 	}
 	server_log_assert_a_line_a_second();
 	assert_int_equal(server_refused(REFUSE_NO_RESOURCES), 8);
-	server_assert_all_back();
 }
 
 TEST(request__psns_not_as_programmed__protocol_failure)
@@ -578,14 +575,13 @@ TEST(event__rejected_or_unreachable_while_accepting__failed)
 	}
 }
 
-TEST(event__unreachable_on_a_live_one__failed_in_traffic)
+SERVED_TEST(event__unreachable_on_a_live_one__failed_in_traffic)
 {
 	struct peer p;
 
-	server_start_live(&p, 0);
+	peer_go_live(&p, 0);
 	peer_cm_event(&p, RDMA_CM_EVENT_UNREACHABLE, -113);
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_CM_STATUS, -113), 1);
-	server_assert_all_back();
 }
 
 ACCEPTING_TEST(event__disconnected_before_established__peer_left)

@@ -31,12 +31,11 @@ void *__wrap_malloc(size_t n)
 
 /* ---- granting ---- */
 
-TEST(hello__usual__grant_says_what_was_taken)
+SERVED_TEST(hello__usual__grant_says_what_was_taken)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	peer_ask_grant(&p, FRAME_FEATURE_REGION);
 	c = server_only(CONN_ST_GRANTED);
 	assert_int_equal(p.grant.psn, c->server_psn);
@@ -60,7 +59,6 @@ TEST(hello__usual__grant_says_what_was_taken)
 	peer_close(&p);
 	assert_null(c->io.tls);
 	conn_close(c, CLOSE_DRAINING);
-	server_assert_all_back();
 }
 
 TEST(hello__two_clients__nothing_in_common)
@@ -175,11 +173,11 @@ TEST(hello__conflict_without_end__closed_after_sixteen)
 	server_assert_all_back();
 }
 
-TEST(hello__psn_of_a_quarantined_connection__conflict)
+SERVED_TEST(hello__psn_of_a_quarantined_connection__conflict)
 {
 	struct peer p, again;
 
-	server_start_live(&p, 0);
+	peer_go_live(&p, 0);
 	peer_disconnect(&p);
 	assert_int_equal(server_n(CONN_ST_LIVE), 0);
 	peer_shake_hands(&again);
@@ -188,14 +186,12 @@ TEST(hello__psn_of_a_quarantined_connection__conflict)
 	again.psn = p.grant.psn;
 	assert_conflict(&again);
 	peer_close(&again);
-	server_assert_all_back();
 }
 
 /* ---- refusals ---- */
 
-TEST(hello__every_bad_field__bad_request_that_names_it)
+SERVED_TEST(hello__every_bad_field__bad_request_that_names_it)
 {
-	server_rig_start();
 	peer_refused_hello(15, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
 	peer_refused_hello((1 << 20) + 1, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
 	peer_refused_hello(64, 0, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
@@ -204,16 +200,14 @@ TEST(hello__every_bad_field__bad_request_that_names_it)
 	peer_refused_hello(64, 4, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW, 1, REFUSE_BAD_REQUEST, "window");
 	peer_refused_hello(64, 4, 0, 1 << 24, REFUSE_BAD_REQUEST, "psn");
 	assert_int_equal(server_closed(CLOSE_REFUSED), 7);
-	server_assert_all_back();
 }
 
-TEST(frame__bad_length_or_reserved__refused)
+SERVED_TEST(frame__bad_length_or_reserved__refused)
 {
 	static const struct { uint32_t length; uint16_t reserved; } cases[] = {
 		{ 0, 0 }, { 7, 0 }, { 41, 0 }, { UINT32_MAX, 0 }, { 40, 1 },
 	};
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		uint8_t buf[FRAME_HELLO_BYTES];
 		struct peer p;
@@ -224,16 +218,15 @@ TEST(frame__bad_length_or_reserved__refused)
 		be_put16(buf + 6, cases[i].reserved);
 		peer_assert_refused(&p, buf, FRAME_HEADER_BYTES, REFUSE_BAD_REQUEST, "frame length");
 	}
-	server_assert_all_back();
 }
 
-TEST(frame__shorter_hello_or_wrong_type__refused)
+SERVED_TEST(frame__shorter_hello_or_wrong_type__refused)
 {
 	static const uint8_t types[] = { 0, FRAME_GRANT, FRAME_REFUSE, FRAME_REPORT, 6, 255 };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_start_hello(&p);
+	peer_shake_hands(&p);
 	peer_encode_hello(buf, 64, 4, 0, p.psn);
 	be_put32(buf, 20);
 	peer_assert_refused(&p, buf, 20, REFUSE_BAD_REQUEST, "HELLO length");
@@ -243,16 +236,14 @@ TEST(frame__shorter_hello_or_wrong_type__refused)
 		buf[5] = types[i];
 		peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_REQUEST, "unexpected frame");
 	}
-	server_assert_all_back();
 }
 
-TEST(frame__other_wire_version__bad_version)
+SERVED_TEST(frame__other_wire_version__bad_version)
 {
 	static const uint8_t versions[] = { 0, 1, 3, 255 };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	char words[80];
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(versions); i++) {
 		struct peer p;
 
@@ -262,18 +253,16 @@ TEST(frame__other_wire_version__bad_version)
 		snprintf(words, sizeof(words), "the server speaks wire version 2, the client %u:", versions[i]);
 		peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION, words);
 	}
-	server_assert_all_back();
 }
 
 /* All of its way: it knows no other ALPN name, and reads no frame of another version. Its HELLO has a reserved field where
  * region_bytes is. */
-TEST(client_of_the_version_before__hello__refused_in_its_version)
+SERVED_TEST(client_of_the_version_before__hello__refused_in_its_version)
 {
 	static const unsigned char alpn[] = FRAME_ALPN_BEFORE;
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_rig_start();
 	peer_connect_pair(&p);
 	assert_int_equal(SSL_set_alpn_protos(p.tls->ssl, alpn, sizeof(alpn) - 1), 0);
 	/* Our own client gives up here, with the handshake done: what follows is as the older one does it. */
@@ -285,16 +274,14 @@ TEST(client_of_the_version_before__hello__refused_in_its_version)
 	buf[4] = p.version = 1;
 	peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION,
 			    "the server speaks wire version 2, the client 1: both need programs of the same version");
-	server_assert_all_back();
 }
 
 /* The client's advice is to see the server's log, so there is a line in it. */
-TEST(control__no_memory__no_resources_and_a_line_a_second)
+SERVED_TEST(control__no_memory__no_resources_and_a_line_a_second)
 {
 	uint8_t buf[FRAME_FROM_CLIENT_MAX];
 	size_t n = frame_encode_control(CONTROL_STATS, buf);
 
-	server_rig_start();
 	server_log_keep();
 	no_handover = true;
 	for (int i = 0; i < 5; i++) {
@@ -305,7 +292,6 @@ TEST(control__no_memory__no_resources_and_a_line_a_second)
 	}
 	no_handover = false;
 	server_log_assert_a_line_a_second();
-	server_assert_all_back();
 }
 
 /* A peer that was refused and is still there. */

@@ -63,12 +63,11 @@ TEST(edges__all_pairs__exactly_the_expected)
 
 /* ---- whole lives ---- */
 
-TEST(life__without_region__all_pools_back)
+SERVED_TEST(life__without_region__all_pools_back)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	peer_connect(&p);
 	assert_int_equal(server_only(CONN_ST_TLS_ACCEPT)->region, REGION_NONE);
 	assert_true(peer_handshake(&p));
@@ -97,7 +96,6 @@ TEST(life__without_region__all_pools_back)
 	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 1);
 	/* The PSNs rest with their QP. */
 	assert_int_equal(psn_in_use(srv.server.psns), 2);
-	server_assert_all_back();
 }
 
 TEST(life__with_region__qp_not_used_again)
@@ -115,9 +113,8 @@ TEST(life__with_region__qp_not_used_again)
 	assert_null(fake_qp_of(qpn));
 }
 
-TEST(life__twenty_one_after_the_other__nothing_lost)
+SERVED_TEST(life__twenty_one_after_the_other__nothing_lost)
 {
-	server_rig_start();
 	for (int i = 0; i < 20; i++) {
 		struct peer p;
 
@@ -128,14 +125,13 @@ TEST(life__twenty_one_after_the_other__nothing_lost)
 		peer_disconnect(&p);
 	}
 	assert_int_equal(counter_get(&srv.shard->stats.established), 20);
-	server_assert_all_back();
 }
 
-TEST(life__four_at_once__states_and_gauges)
+SERVED_TEST(life__four_at_once__states_and_gauges)
 {
 	struct peer p[4];
 
-	server_start_full(p);
+	peers_go_live(p, 4);
 	server_turn();
 	assert_int_equal(server_n(CONN_ST_LIVE), 4);
 	assert_int_equal(counter_get(&srv.shard->stats.connected), 4);
@@ -145,22 +141,19 @@ TEST(life__four_at_once__states_and_gauges)
 		peer_disconnect(&p[i]);
 	assert_int_equal(counter_get(&srv.shard->stats.connected), 0);
 	assert_int_equal(counter_get(&srv.shard->stats.connected_peak), 4);
-	server_assert_all_back();
 }
 
 /* ---- deadlines: one for every state that has one ---- */
 
-TEST(deadline__tls_handshake__fails_as_timeout)
+SERVED_TEST(deadline__tls_handshake__fails_as_timeout)
 {
 	struct peer p;
 
-	server_rig_start();
 	peer_connect(&p);
 	server_expire(server_only(CONN_ST_TLS_ACCEPT));
 	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_TIMEOUT, 0), 1);
 	assert_false(peer_handshake(&p));
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
 TEST(deadline__silent_after_the_handshake__fails_as_timeout)
@@ -174,29 +167,26 @@ TEST(deadline__silent_after_the_handshake__fails_as_timeout)
 }
 
 /* The socket takes no more: the GRANT stays unwritten. */
-TEST(deadline__grant_not_taken__session_never_usable)
+SERVED_TEST(deadline__grant_not_taken__session_never_usable)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	c = peer_unwritten_grant(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
 	assert_int_equal(srv.server.admitted[0], 1);
 	server_expire(c);
 	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
 /* What the socket does not take at once, it takes later. */
-TEST(grant__socket_full_for_a_while__usable_afterwards)
+SERVED_TEST(grant__socket_full_for_a_while__usable_afterwards)
 {
 	static char junk[4096];
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	c = peer_unwritten_grant(&p, 0);
 	while (recv(tls_fd(p.tls), junk, sizeof(junk), 0) > 0)
 		;
@@ -206,7 +196,6 @@ TEST(grant__socket_full_for_a_while__usable_afterwards)
 	assert_true(recv(tls_fd(p.tls), junk, sizeof(junk), 0) > 0);
 	conn_close(c, CLOSE_DRAINING);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
 TEST(deadline__accepted_but_never_established__fails_and_disconnects)
@@ -306,12 +295,11 @@ TEST(device_event__queue_pair_failed__its_connection_fails)
 
 /* Where the device tells when a queue pair has returned what it had of the shared receive queue, that is waited for;
  * where it does not, as on Soft-RoCE, the flush is enough. */
-TEST(device_event__last_wqe__ends_the_drain_where_it_is_told)
+SERVED_TEST(device_event__last_wqe__ends_the_drain_where_it_is_told)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	srv.shard->dev.tells_last_wqe = true;
 	for (int early = 0; early < 2; early++) {
 		peer_go_live(&p, 0);
@@ -336,7 +324,6 @@ TEST(device_event__last_wqe__ends_the_drain_where_it_is_told)
 	server_expire(c);
 	server_turn();
 	assert_int_equal(c->state, CONN_ST_FREE);
-	server_assert_all_back();
 }
 
 /* ---- closing ---- */
@@ -363,12 +350,11 @@ TEST(fail__twice__counted_once)
 	server_assert_all_back();
 }
 
-TEST(close__dead_before_the_turn_ends__still_counted_once)
+SERVED_TEST(close__dead_before_the_turn_ends__still_counted_once)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	peer_connect(&p);
 	c = server_only(CONN_ST_TLS_ACCEPT);
 	conn_close(c, CLOSE_DRAINING);
@@ -381,7 +367,6 @@ TEST(close__dead_before_the_turn_ends__still_counted_once)
 	server_turn();
 	assert_int_equal(c->state, CONN_ST_FREE);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
 TEST(close__disconnect_fails__not_waited_for)
@@ -408,9 +393,8 @@ TEST(close__granted__session_is_void)
 	server_assert_all_back();
 }
 
-TEST(peer_gone__in_each_bootstrap_state__failed_as_closed)
+SERVED_TEST(peer_gone__in_each_bootstrap_state__failed_as_closed)
 {
-	server_rig_start();
 	for (int st = 0; st < 2; st++) {
 		struct peer p;
 
@@ -421,16 +405,14 @@ TEST(peer_gone__in_each_bootstrap_state__failed_as_closed)
 		assert_int_equal(server_failed(st == 1 ? STAGE_PSN_EXCHANGE : STAGE_TLS_HANDSHAKE, FAIL_CLOSED, 0), 1);
 	}
 	assert_int_equal(server_closed(CLOSE_FAILED), 2);
-	server_assert_all_back();
 }
 
 /* ---- the shard's share in a connection's life ---- */
 
-TEST(drain__connections_in_every_state__all_closed)
+SERVED_TEST(drain__connections_in_every_state__all_closed)
 {
 	struct peer handshake, hello, granted, live;
 
-	server_rig_start();
 	peer_connect(&handshake);
 	peer_shake_hands(&hello);
 	peer_get_grant(&granted, 0);
@@ -447,7 +429,6 @@ TEST(drain__connections_in_every_state__all_closed)
 	peer_abort(&handshake);
 	peer_abort(&hello);
 	assert_int_equal(server_n(CONN_ST_FREE), srv.cfg.shard_conns);
-	server_assert_all_back();
 }
 
 TEST(accept__too_many_handshakes__waits_until_one_ends)

@@ -58,11 +58,9 @@ TEST(hello__needs_all_its_credits__all_or_a_refusal)
 	assert_int_equal(srv.shard->credits_granted, 9);
 }
 
-TEST(hello__needs_more_credits_than_any_client_gets__unsupported_with_both_numbers)
+SERVED_TEST(hello__needs_more_credits_than_any_client_gets__unsupported_with_both_numbers)
 {
-	server_rig_start();
 	peer_refused_hello(64, 5, FRAME_FEATURE_ALL_CREDITS, 1, REFUSE_UNSUPPORTED, "--credits 4: the client needs 5");
-	server_assert_all_back();
 }
 
 TEST(hello__needs_a_region__of_that_size_or_a_refusal)
@@ -85,11 +83,9 @@ TEST(hello__needs_a_region__of_that_size_or_a_refusal)
 	peer_close(&p);
 }
 
-TEST(hello__larger_than_the_server_takes__unsupported)
+SERVED_TEST(hello__larger_than_the_server_takes__unsupported)
 {
-	server_rig_start();
 	peer_refused_hello(1025, 4, 0, 1, REFUSE_UNSUPPORTED, "--message-size 1024: the client needs 1025");
-	server_assert_all_back();
 }
 
 TEST(hello__region_not_offered__unsupported)
@@ -363,16 +359,15 @@ TEST(hello__several_rails__full_when_its_own_is)
 }
 
 /* The shard alone: its rail failed, and the server serves on. */
-TEST(hello__shard_drains__draining)
+SERVED_TEST(hello__shard_drains__draining)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_start_hello(&p);
+	peer_shake_hands(&p);
 	/* Before the connection is there the loop of a shard that drains would end, as nobody is left. */
 	srv.shard->drain_deadline_ns = UINT64_MAX;
 	peer_assert_refused(&p, buf, peer_encode_hello(buf, 64, 4, 0, 1), REFUSE_DRAINING, "stopping");
-	server_assert_all_back();
 }
 
 TEST_EACH(server_rig_init, server_rig_stop)
