@@ -107,12 +107,11 @@ TEST(hello__fewer_messages_wanted__fewer_credits)
 /* ---- PSN conflicts ---- */
 
 /* A peer whose PSN somebody else has. */
-static struct conn *start_conflict(struct peer *p)
+static struct conn *connect_in_conflict(struct peer *p)
 {
-	struct conn *c = server_start_hello(p);
-
+	peer_shake_hands(p);
 	assert_true(psn_reserve(srv.server.psns, p->psn));
-	return c;
+	return server_only(CONN_ST_HELLO);
 }
 
 static void assert_conflict(struct peer *p)
@@ -121,11 +120,11 @@ static void assert_conflict(struct peer *p)
 	assert_int_equal(p->refuse.code, REFUSE_PSN_CONFLICT);
 }
 
-TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session)
+SERVED_TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session)
 {
 	struct peer p;
 
-	start_conflict(&p);
+	connect_in_conflict(&p);
 	for (int i = 0; i < 3; i++) {
 		assert_conflict(&p);
 		server_only(CONN_ST_HELLO);
@@ -136,14 +135,13 @@ TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session)
 	peer_close(&p);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
 	psn_release(srv.server.psns, p.psn - 1);
-	server_assert_all_back();
 }
 
 /* They have one --handshake-timeout together. */
-TEST(hello__conflicts_for_long__the_deadline_of_the_first_one_holds)
+SERVED_TEST(hello__conflicts_for_long__the_deadline_of_the_first_one_holds)
 {
 	struct peer p;
-	struct conn *c = start_conflict(&p);
+	struct conn *c = connect_in_conflict(&p);
 
 	c->asked_ns -= srv.cfg.handshake_timeout_ns - 5 * NS_PER_S;
 	assert_conflict(&p);
@@ -155,22 +153,20 @@ TEST(hello__conflicts_for_long__the_deadline_of_the_first_one_holds)
 	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
 	peer_abort(&p);
 	psn_release(srv.server.psns, p.psn);
-	server_assert_all_back();
 }
 
-TEST(hello__conflict_without_end__closed_after_sixteen)
+SERVED_TEST(hello__conflict_without_end__closed_after_sixteen)
 {
 	struct peer p;
 	int refusals = 0;
 
-	start_conflict(&p);
+	connect_in_conflict(&p);
 	for (; refusals < 30 && server_n(CONN_ST_HELLO); refusals++)
 		assert_conflict(&p);
 	assert_int_equal(refusals, 16);
 	assert_int_equal(peer_answer(&p), 0);
 	peer_close(&p);
 	psn_release(srv.server.psns, p.psn);
-	server_assert_all_back();
 }
 
 SERVED_TEST(hello__psn_of_a_quarantined_connection__conflict)
@@ -295,37 +291,35 @@ SERVED_TEST(control__no_memory__no_resources_and_a_line_a_second)
 }
 
 /* A peer that was refused and is still there. */
-static void start_refused(struct peer *p)
+static void be_refused(struct peer *p)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 
-	server_start_hello(p);
+	peer_shake_hands(p);
 	peer_send(p, buf, peer_encode_hello(buf, 1025, 4, 0, p->psn));
 	assert_int_equal(peer_answer(p), FRAME_REFUSE);
 }
 
-TEST(refusal__peer_does_not_close__closed_at_its_deadline)
+SERVED_TEST(refusal__peer_does_not_close__closed_at_its_deadline)
 {
 	struct peer p;
 
-	start_refused(&p);
+	be_refused(&p);
 	server_expire(server_only(CONN_ST_REFUSE));
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
 	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
-TEST(refusal__peer_talks_on__not_heard)
+SERVED_TEST(refusal__peer_talks_on__not_heard)
 {
 	struct peer p;
 
-	start_refused(&p);
+	be_refused(&p);
 	peer_hello(&p, 0);
 	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
 	assert_int_equal(counter_get(&srv.shard->stats.granted), 0);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
 /* ---- TLS ---- */
@@ -336,15 +330,13 @@ static void assert_handshake_fails(struct peer *p, enum fail_kind kind, int code
 	server_until(server_closed(CLOSE_FAILED) == 1);
 	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, kind, code), 1);
 	peer_abort(p);
-	server_assert_all_back();
 }
 
-TEST(handshake__not_tls__failed_as_tls)
+SERVED_TEST(handshake__not_tls__failed_as_tls)
 {
 	static const char junk[] = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
 	struct peer p;
 
-	server_rig_start();
 	peer_connect_pair(&p);
 	assert_true(send(tls_fd(p.tls), junk, sizeof(junk), 0) > 0);
 	assert_handshake_fails(&p, FAIL_TLS, 0);
@@ -380,9 +372,8 @@ static int greeted(void)
 	return n;
 }
 
-static void start_handshake(struct peer *p)
+static void begin_handshake(struct peer *p)
 {
-	server_rig_start();
 	peer_connect(p);
 	assert_int_equal(tls_handshake(p->tls), TLS_WANT_READ);
 }
@@ -411,12 +402,12 @@ TEST(handshake__many_at_once__some_in_each_turn)
 }
 
 /* The answer would be for nobody, and costs a signature. */
-TEST(handshake__client_has_left__not_begun)
+SERVED_TEST(handshake__client_has_left__not_begun)
 {
 	struct peer p;
 	uint8_t byte;
 
-	start_handshake(&p);
+	begin_handshake(&p);
 	assert_int_equal(shutdown(tls_fd(p.tls), SHUT_WR), 0);
 	server_until(server_closed(CLOSE_FAILED) == 1);
 	/* Not even its first flight. */
@@ -424,25 +415,24 @@ TEST(handshake__client_has_left__not_begun)
 	assert_handshake_fails(&p, FAIL_CLOSED, 0);
 }
 
-TEST(handshake__waited_longer_than_it_may__not_begun)
+SERVED_TEST(handshake__waited_longer_than_it_may__not_begun)
 {
 	struct peer p;
 
-	start_handshake(&p);
+	begin_handshake(&p);
 	/* In the backlog: the deadline counts from the accept. */
 	srv.silent_ms = (uint32_t)(srv.cfg.handshake_timeout_ns / NS_PER_MS) + 1;
 	assert_handshake_fails(&p, FAIL_TIMEOUT, 0);
 }
 
 /* Nobody needs so many: they are cut off before they have cost much. */
-TEST(handshake__in_too_many_records__cut_off_by_name)
+SERVED_TEST(handshake__in_too_many_records__cut_off_by_name)
 {
 	static const uint8_t header[] = { 22, 3, 1, 0, 1 };
 	/* The first bytes of a ClientHello of 1,000. */
 	uint8_t hello[200] = { 1, 0, 3, 232 }, tiny[6 * sizeof(hello)];
 	struct peer p;
 
-	server_rig_start();
 	peer_connect_pair(&p);
 	for (size_t i = 0; i < sizeof(hello); i++) {
 		memcpy(&tiny[6 * i], header, sizeof(header));
