@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -46,15 +45,6 @@ void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
 	group_set_up = set_up;
 	group_tear_down = tear_down;
-}
-
-void unit_assert_says(const char *text, const char *words, const char *file, int line)
-{
-	bool says = strstr(text, words) != NULL;
-
-	if (!says)
-		print_error("'%s' does not say '%s'\n", text, words);
-	_assert_true(says, "the text says so", file, line);
 }
 
 struct addr unit_addr(const char *text, uint16_t port)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -47,7 +48,14 @@ void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
 /* Fails the test unless `text` contains `words`. */
 #define assert_says(text, words) unit_assert_says(text, words, __FILE__, __LINE__)
-void unit_assert_says(const char *text, const char *words, const char *file, int line);
+static inline void unit_assert_says(const char *text, const char *words, const char *file, int line)
+{
+	bool says = strstr(text, words) != NULL;
+
+	if (!says)
+		print_error("'%s' does not say '%s'\n", text, words);
+	_assert_true(says, "the text says so", file, line);
+}
 
 /* The address that `text` says. */
 struct addr unit_addr(const char *text, uint16_t port);
