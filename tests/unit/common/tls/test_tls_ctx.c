@@ -535,7 +535,8 @@ TEST(list__of_an_intermediate__used)
 TEST(list__intermediate_revoked__refused)
 {
 	issue_by_third((struct certs_ca_wish){ .name = "intermediate", .below = true });
-	assert_server_refuses(handshake_below(third, (struct certs_list_wish){ .valid_s = 60 }), X509_V_ERR_CERT_REVOKED);
+	assert_server_refuses(handshake_below(third, (struct certs_list_wish){ .valid_s = 60 }),
+			      X509_V_ERR_CERT_REVOKED);
 }
 
 /* Its end counts as that of the others. */

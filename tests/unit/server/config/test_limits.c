@@ -337,8 +337,8 @@ TEST(derive__sockets_beside_rdma__starts_with_less_than_clients_could_take)
 {
 	cfg.transport_mask = TRANSPORTS_ALL;
 	derive();
-	assert_needs(&memory, 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096, "this machine's memory (bytes)",
-		     "lower --max-clients");
+	assert_needs(&memory, 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096,
+		     "this machine's memory (bytes)", "lower --max-clients");
 }
 
 /* ---- several rails ---- */
