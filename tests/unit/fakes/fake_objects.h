@@ -110,9 +110,9 @@ struct fake_id *fake_first_id(void);
 /* fake_wire.c: what these calls do to the other end. */
 void fake_wire_connect(struct fake_id *i, const struct rdma_conn_param *p);
 void fake_wire_accept(struct fake_id *i, const struct rdma_conn_param *p);
-void fake_wire_establish(struct fake_id *i);
+void fake_wire_establish(struct fake_id *i, const struct rdma_conn_param *p);
 void fake_wire_reject(struct fake_id *i, const struct rdma_conn_param *p);
-void fake_wire_disconnect(struct fake_id *i);
+void fake_wire_disconnect(struct fake_id *i, const struct rdma_conn_param *p);
 void fake_wire_destroy(struct fake_id *i);
 void fake_wire_send(struct fake_qp *q, const struct ibv_send_wr *wr);	/* it is the last in the send queue */
 

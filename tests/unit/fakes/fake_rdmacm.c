@@ -2,7 +2,6 @@
 /* The fake connection manager. See fake_rdmacm.h; rules from the rdma_*(3) pages. */
 #include "tests/unit/fakes/fake_rdmacm.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -404,37 +403,44 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	return 0;
 }
 
-int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+/* A call of its kind succeeds, unless it is to fail; with fake_cm.wire the other end feels it. */
+static int operate(const char *call, enum fake_cm_op op, struct rdma_cm_id *id, const struct rdma_conn_param *param,
+		   void (*wire)(struct fake_id *i, const struct rdma_conn_param *p))
 {
 	FAKE_GUARD;
-	if (outcome("rdma_connect"))
+	if (outcome(call))
 		return -1;
-	tell(note_param(note(FAKE_CM_CONNECT, id), param));
+	tell(note_param(note(op, id), param));
 	if (fake_cm.wire)
-		fake_wire_connect((struct fake_id *)id, param);
+		wire((struct fake_id *)id, param);
 	return 0;
+}
+
+int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	return operate("rdma_connect", FAKE_CM_CONNECT, id, param, fake_wire_connect);
 }
 
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	FAKE_GUARD;
-	if (outcome("rdma_accept"))
-		return -1;
-	tell(note_param(note(FAKE_CM_ACCEPT, id), param));
-	if (fake_cm.wire)
-		fake_wire_accept((struct fake_id *)id, param);
-	return 0;
+	return operate("rdma_accept", FAKE_CM_ACCEPT, id, param, fake_wire_accept);
 }
 
 int rdma_establish(struct rdma_cm_id *id)
 {
-	FAKE_GUARD;
-	if (outcome("rdma_establish"))
-		return -1;
-	tell(note(FAKE_CM_ESTABLISH, id));
-	if (fake_cm.wire)
-		fake_wire_establish((struct fake_id *)id);
-	return 0;
+	return operate("rdma_establish", FAKE_CM_ESTABLISH, id, &(struct rdma_conn_param){ 0 }, fake_wire_establish);
+}
+
+int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
+{
+	struct rdma_conn_param p = { .private_data = data, .private_data_len = bytes };
+
+	return operate("rdma_reject", FAKE_CM_REJECT, id, &p, fake_wire_reject);
+}
+
+int rdma_disconnect(struct rdma_cm_id *id)
+{
+	return operate("rdma_disconnect", FAKE_CM_DISCONNECT, id, &(struct rdma_conn_param){ 0 }, fake_wire_disconnect);
 }
 
 int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen)
@@ -451,30 +457,6 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 	c = note(FAKE_CM_SET_TOS, id);
 	c->number = *(uint8_t *)optval;
 	tell(c);
-	return 0;
-}
-
-int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
-{
-	FAKE_GUARD;
-	struct rdma_conn_param p = { .private_data = data, .private_data_len = bytes };
-
-	if (outcome("rdma_reject"))
-		return -1;
-	tell(note_param(note(FAKE_CM_REJECT, id), &p));
-	if (fake_cm.wire)
-		fake_wire_reject((struct fake_id *)id, &p);
-	return 0;
-}
-
-int rdma_disconnect(struct rdma_cm_id *id)
-{
-	FAKE_GUARD;
-	if (outcome("rdma_disconnect"))
-		return -1;
-	tell(note(FAKE_CM_DISCONNECT, id));
-	if (fake_cm.wire)
-		fake_wire_disconnect((struct fake_id *)id);
 	return 0;
 }
 

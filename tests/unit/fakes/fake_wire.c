@@ -72,8 +72,9 @@ void fake_wire_accept(struct fake_id *i, const struct rdma_conn_param *p)
 	tell(i->other, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, p);
 }
 
-void fake_wire_establish(struct fake_id *i)
+void fake_wire_establish(struct fake_id *i, const struct rdma_conn_param *p)
 {
+	(void)p;
 	if (i->other)
 		tell(i->other, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
 }
@@ -86,14 +87,14 @@ void fake_wire_reject(struct fake_id *i, const struct rdma_conn_param *p)
 }
 
 /* Each end is told once, whoever was first. */
-void fake_wire_disconnect(struct fake_id *i)
+void fake_wire_disconnect(struct fake_id *i, const struct rdma_conn_param *p)
 {
 	if (i->disconnected)
 		return;
 	i->disconnected = true;
 	tell(i, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 	if (i->other)
-		fake_wire_disconnect(i->other);
+		fake_wire_disconnect(i->other, p);
 }
 
 void fake_wire_destroy(struct fake_id *i)
@@ -104,7 +105,7 @@ void fake_wire_destroy(struct fake_id *i)
 	if (!other)
 		return;
 	if (i->qpn && other->qpn)
-		fake_wire_disconnect(other);
+		fake_wire_disconnect(other, NULL);
 	else if (other->qpn)
 		tell(other, RDMA_CM_EVENT_REJECTED, REJECTED_BY_CONSUMER, NULL);
 }

@@ -37,14 +37,7 @@ static void path_of(const char *path, char full[PATH_MAX])
 
 void machine_put(const char *path, const char *text)
 {
-	char full[PATH_MAX];
-	FILE *f;
-
-	path_of(path, full);
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	assert_int_equal(fclose(f), 0);
+	scratch_put(machine_root, path, text);
 }
 
 void machine_link(const char *path, const char *target)

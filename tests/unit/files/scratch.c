@@ -2,10 +2,16 @@
 /* A folder for the files of one test. See scratch.h. */
 #include "tests/unit/files/scratch.h"
 
+#include "tests/unit/helpers/unit.h"
+
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+
+#include "common/base/paths.h"
 
 int scratch_make(char dir[SCRATCH_MAX])
 {
@@ -29,4 +35,22 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 int scratch_remove(const char *dir)
 {
 	return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS) ? -1 : 0;
+}
+
+void scratch_put(const char *dir, const char *path, const char *text)
+{
+	char full[PATH_MAX], *name;
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s/%s", dir, path);
+	name = strrchr(full, '/');
+	*name = '\0';
+	assert_int_equal(path_make_dirs(full), 0);
+	*name = '/';
+	if (!name[1])
+		return;
+	f = fopen(full, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
 }

@@ -10,4 +10,8 @@ int scratch_make(char dir[SCRATCH_MAX]);
 /* With all that is in it. 0, or -1 when something is left. */
 int scratch_remove(const char *dir);
 
+/* Makes a file with this text at `path` in the folder, with the folders above it. A path that ends with a slash makes a
+ * folder. */
+void scratch_put(const char *dir, const char *path, const char *text);
+
 #endif

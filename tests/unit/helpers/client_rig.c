@@ -4,7 +4,6 @@
 
 #include "tests/unit/helpers/unit.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>

@@ -4,8 +4,6 @@
 
 #include "tests/unit/helpers/unit.h"
 
-#include <string.h>
-
 uint32_t n_posts(void)
 {
 	uint32_t n;
@@ -31,11 +29,48 @@ struct ep_counts counts(void)
 	return c;
 }
 
+void assert_posted(uint32_t i, enum msg_type type, uint16_t credits, uint64_t sequence)
+{
+	struct msg_header h;
+
+	assert_int_equal(msg_decode(post(i)->head, post(i)->length, &h), 0);
+	assert_int_equal(h.type, type);
+	assert_int_equal(h.credits, credits);
+	assert_int_equal(h.sequence, sequence);
+}
+
 void start_live(struct peer *p)
 {
-	server_rig_start();
-	peer_go_live(p, 0);
+	server_start_live(p, 0);
 	fake_posts_forget();
+}
+
+struct peer live;
+
+int server_live_set_up(void **state)
+{
+	int ret = server_rig_init(state);
+
+	start_live(&live);
+	return ret;
+}
+
+int server_live_tear_down(void **state)
+{
+	peer_leave(&live);
+	return server_rig_stop(state);
+}
+
+void peer_messages(struct peer *p, uint32_t n, uint32_t bytes)
+{
+	while (n--)
+		assert_true(peer_message(p, bytes));
+}
+
+void complete_sends(struct peer *p, uint32_t n)
+{
+	fake_complete_sends(p->qp, n, IBV_WC_SUCCESS);
+	server_turn();
 }
 
 void assert_counted(uint64_t in, uint64_t summed, uint64_t corrupt)

@@ -5,7 +5,6 @@
 
 #include "tests/unit/helpers/unit.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "common/rdma/cm.h"
+#include <jansson.h>
+
 #include "common/wire/msg.h"
 #include "common/tls/tls.h"
 #include "server/shard/boot.h"
@@ -106,6 +105,12 @@ void peer_connect(struct peer *p)
 	server_turns(2);
 }
 
+void peers_connect(struct peer *p, int n)
+{
+	for (int i = 0; i < n; i++)
+		peer_connect(&p[i]);
+}
+
 void peer_connect_pair(struct peer *p)
 {
 	struct conn *c;
@@ -187,12 +192,31 @@ uint32_t peer_read_frame(struct peer *p, uint8_t *buf)
 	return read_all(p, buf + FRAME_HEADER_BYTES, h.length - FRAME_HEADER_BYTES) ? h.length : 0;
 }
 
-static void drop(struct peer *p)
+json_t *peer_read_report(struct peer *p)
+{
+	uint8_t *frame = malloc(FRAME_REPORT_BYTES_MAX);
+	uint32_t n = peer_read_frame(p, frame);
+	json_t *o;
+
+	assert_true(n > FRAME_HEADER_BYTES);
+	assert_int_equal(frame[5], FRAME_REPORT);
+	o = json_loadb((char *)frame + FRAME_HEADER_BYTES, n - FRAME_HEADER_BYTES, 0, NULL);
+	free(frame);
+	assert_non_null(o);
+	return o;
+}
+
+void peer_forget(struct peer *p)
 {
 	tls_free(p->tls);
 	tls_ctx_free(p->ctx);
 	p->tls = NULL;
 	p->ctx = NULL;
+}
+
+void peer_abort(struct peer *p)
+{
+	peer_forget(p);
 	for (int i = 0; i < 50; i++) {
 		const struct conn *c = conn_of(p);
 
@@ -206,12 +230,13 @@ static void drop(struct peer *p)
 void peer_close(struct peer *p)
 {
 	tls_close_notify(p->tls);
-	drop(p);
+	peer_abort(p);
 }
 
-void peer_abort(struct peer *p)
+void peers_abort(struct peer *p, int n)
 {
-	drop(p);
+	for (int i = 0; i < n; i++)
+		peer_abort(&p[i]);
 }
 
 void peer_hello(struct peer *p, uint16_t features)
@@ -265,13 +290,27 @@ int peer_answer(struct peer *p)
 	return FRAME_GRANT;
 }
 
+int peer_say_hello(struct peer *p, uint16_t features)
+{
+	peer_hello(p, features);
+	return peer_answer(p);
+}
+
+int peer_ask(struct peer *p, uint16_t features)
+{
+	peer_shake_hands(p);
+	return peer_say_hello(p, features);
+}
+
+void peer_ask_grant(struct peer *p, uint16_t features)
+{
+	if (peer_ask(p, features) != FRAME_GRANT)
+		fail_msg("refused: %s", p->refuse.text);
+}
+
 void peer_get_grant(struct peer *p, uint16_t features)
 {
-	peer_connect(p);
-	assert_true(peer_handshake(p));
-	peer_hello(p, features);
-	if (peer_answer(p) != FRAME_GRANT)
-		fail_msg("refused: %s", p->refuse.text);
+	peer_ask_grant(p, features);
 	peer_close(p);
 }
 
@@ -295,22 +334,97 @@ void peer_request(struct peer *p, const uint8_t data[56])
 	server_turns(2);
 }
 
-void peer_go_live(struct peer *p, uint16_t features)
+void peer_prove(struct peer *p)
 {
 	uint8_t data[56];
 
-	peer_get_grant(p, features);
 	peer_proof(p, data);
 	peer_request(p, data);
+}
+
+enum refuse_code peer_reject_code(void)
+{
+	const struct fake_cm_call *c = fake_cm_last(FAKE_CM_REJECT);
+	uint16_t code;
+
+	assert_non_null(c);
+	assert_int_equal(pdata_decode_reject(c->private_data, c->param.private_data_len, &code), 0);
+	return (enum refuse_code)code;
+}
+
+void peer_cm_event(struct peer *p, enum rdma_cm_event_type type, int status)
+{
+	fake_cm_event(p->id, type, status, 0, NULL, 0);
+	server_turns(4);
+}
+
+void peer_establish(struct peer *p)
+{
+	peer_cm_event(p, RDMA_CM_EVENT_ESTABLISHED, 0);
+}
+
+void peer_disconnect(struct peer *p)
+{
+	peer_cm_event(p, RDMA_CM_EVENT_DISCONNECTED, 0);
+}
+
+void peer_finish(struct peer *p)
+{
+	peer_prove(p);
 	assert_ptr_equal(fake_cm_last(FAKE_CM_ACCEPT)->id, p->id);
 	p->qp = fake_qp_of(fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num);
 	assert_non_null(p->qp);
 	/* A window bind that succeeded. */
 	fake_complete_sends(p->qp, 1, IBV_WC_SUCCESS);
-	fake_cm_event(p->id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
-	server_turns(2);
+	peer_establish(p);
 	assert_int_equal(((struct conn *)p->id->context)->state, CONN_ST_LIVE);
 	p->disconnects = fake_cm_calls(FAKE_CM_DISCONNECT);
+}
+
+void peer_go_live(struct peer *p, uint16_t features)
+{
+	peer_get_grant(p, features);
+	peer_finish(p);
+}
+
+void peers_go_live(struct peer *p, int n)
+{
+	for (int i = 0; i < n; i++)
+		peer_go_live(&p[i], 0);
+}
+
+struct conn *server_start_hello(struct peer *p)
+{
+	server_rig_start();
+	peer_shake_hands(p);
+	return server_only(CONN_ST_HELLO);
+}
+
+struct conn *server_start_granted(struct peer *p, uint16_t features)
+{
+	server_rig_start();
+	peer_get_grant(p, features);
+	return server_only(CONN_ST_GRANTED);
+}
+
+struct conn *server_start_accepting(struct peer *p, uint16_t features)
+{
+	server_start_granted(p, features);
+	peer_prove(p);
+	return server_only(CONN_ST_ACCEPTING);
+}
+
+struct conn *server_start_live(struct peer *p, uint16_t features)
+{
+	server_rig_start();
+	peer_go_live(p, features);
+	return server_only(CONN_ST_LIVE);
+}
+
+void server_start_full(struct peer p[4])
+{
+	server_rig_start();
+	peers_go_live(p, 4);
 }
 
 bool peer_message(struct peer *p, uint32_t bytes)
@@ -329,8 +443,7 @@ bool peer_message(struct peer *p, uint32_t bytes)
 
 void peer_leave(struct peer *p)
 {
-	fake_cm_event(p->id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+	peer_disconnect(p);
 	server_assert_all_back();
 }
 
@@ -364,8 +477,7 @@ void peer_assert_refused(struct peer *p, const void *frame, size_t n, enum refus
 	peer_send(p, frame, n);
 	assert_int_equal(peer_answer(p), FRAME_REFUSE);
 	assert_int_equal(p->refuse.code, code);
-	if (!strstr(p->refuse.text, word))
-		fail_msg("'%s' does not say '%s'", p->refuse.text, word);
+	assert_says(p->refuse.text, word);
 	assert_int_equal(server_refused(code), before + 1);
 	assert_int_equal(peer_answer(p), 0);
 	peer_close(p);

@@ -10,12 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/param.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "common/rdma/cm.h"
 #include "common/base/clock.h"
 #include "common/rdma/ep.h"
 #include "common/base/log.h"
@@ -30,6 +27,7 @@
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
+#include "tests/unit/files/log_watch.h"
 
 struct server_rig srv;
 
@@ -209,6 +207,26 @@ int server_rig_stop(void **state)
 	return 0;
 }
 
+int server_rig_init_started(void **state)
+{
+	int ret = server_rig_init(state);
+
+	server_rig_start();
+	return ret;
+}
+
+int server_rig_stop_all_back(void **state)
+{
+	server_assert_all_back();
+	return server_rig_stop(state);
+}
+
+void server_rig_again(void **state)
+{
+	assert_int_equal(server_rig_stop(state), 0);
+	assert_int_equal(server_rig_init(state), 0);
+}
+
 /* Those besides the shard. */
 static void other_turns(void)
 {
@@ -245,6 +263,18 @@ void server_rest(uint64_t ns)
 		;
 }
 
+void server_drain(void)
+{
+	shard_drain(srv.shard);
+	server_turns(2);
+	server_until(server_only(CONN_ST_LIVE)->told);
+}
+
+bool server_is_over(void)
+{
+	return srv.shard->pump.stop;
+}
+
 void server_expire(struct conn *c)
 {
 	assert_true(ev_is_active(&c->deadline));
@@ -267,7 +297,7 @@ struct conn *server_only(enum conn_state state)
 
 uint64_t server_refused(enum refuse_code code)
 {
-	return counter_get(&srv.shard->stats.refused[code]);
+	return counter_get(&srv.shard->stats.refused[code]) + counter_get(&srv.server.control_stats.refused[code]);
 }
 
 uint64_t server_closed(enum close_reason reason)
@@ -275,33 +305,22 @@ uint64_t server_closed(enum close_reason reason)
 	return counter_get(&srv.shard->stats.closed[reason]) + counter_get(&srv.server.control_stats.closed[reason]);
 }
 
-static struct {
-	int file, stderr_fd;
-	uint64_t begun_ns;
-} kept;
+static uint64_t log_kept_ns;	/* since when */
 
 void server_log_keep(void)
 {
-	kept.begun_ns = clock_now_ns();
-	kept.file = memfd_create("log", 0);
-	kept.stderr_fd = dup(STDERR_FILENO);
+	log_kept_ns = clock_now_ns();
+	log_watch_begin("server");
 	log_init("server", LOG_LVL_WARN);
-	assert_int_equal(dup2(kept.file, STDERR_FILENO), STDERR_FILENO);
 }
 
 void server_log_assert_a_line_a_second(void)
 {
-	uint64_t lines = 0;
 	char text[4096];
-	ssize_t n = pread(kept.file, text, sizeof(text), 0);
+	int lines = log_watch_read(text, sizeof(text));
 
-	assert_int_equal(dup2(kept.stderr_fd, STDERR_FILENO), STDERR_FILENO);
-	log_init("server", LOG_LVL_ERROR);
-	close(kept.stderr_fd);
-	close(kept.file);
-	for (ssize_t i = 0; i < n; i++)
-		lines += text[i] == '\n';
-	assert_in_range(lines, 1, 1 + (clock_now_ns() - kept.begun_ns) / NS_PER_S);
+	log_watch_end();
+	assert_in_range(lines, 1, 1 + (clock_now_ns() - log_kept_ns) / NS_PER_S);
 }
 
 uint32_t server_controls(void)

@@ -8,13 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rdma/rdma_cma.h>
+
 #include "common/wire/auth.h"
 #include "common/wire/frame.h"
 #include "server/shard/shard.h"
 #include "tests/unit/helpers/certs.h"
 
 struct control;
-struct rdma_cm_id;
+struct json_t;
 struct tls;
 struct tls_session;
 
@@ -52,6 +54,12 @@ int server_rig_init(void **state);
 void server_rig_start(void);
 /* Stops the shard if it runs; the fakes check. */
 int server_rig_stop(void **state);
+/* Both: the test begins with a server that has started, and everything must be back at its end. */
+int server_rig_init_started(void **state);
+int server_rig_stop_all_back(void **state);
+#define SERVED_TEST(f) TEST_WITH(f, server_rig_init_started, server_rig_stop_all_back)
+/* Stops, and everything is as after server_rig_init: for the next of several cases in one test. */
+void server_rig_again(void **state);
 
 void server_turn(void);
 void server_turns(int n);
@@ -62,6 +70,10 @@ void server_wait(void);	/* for an event; at most 20 ms */
 			server_wait(); \
 		assert_true(condition); \
 	} while (0)
+/* Tells the server to stop. Its only live connection has been told goodbye afterwards. */
+void server_drain(void);
+/* The shard's own thread would end now. */
+bool server_is_over(void);
 /* As if this much time had passed for the queue pairs that rest. */
 void server_rest(uint64_t ns);
 /* As if the connection's deadline had passed, then a turn. */
@@ -101,6 +113,7 @@ struct peer {
 
 /* TCP only; the server has accepted afterwards. */
 void peer_connect(struct peer *p);
+void peers_connect(struct peer *p, int n);
 /* The same without TCP: over a socket pair, which delivers at once and can be filled up. */
 void peer_connect_pair(struct peer *p);
 /* TLS handshake without a client certificate. True if it was completed on this side. */
@@ -117,8 +130,12 @@ void peer_refused_hello(uint32_t message, uint16_t depth, uint16_t features, uin
 /* The next frame into `buf` (room for FRAME_REPORT_BYTES_MAX): its length, or 0 when the server
  * closed. */
 uint32_t peer_read_frame(struct peer *p, uint8_t *buf);
+/* The next frame, which is a REPORT: its JSON, a new reference. */
+struct json_t *peer_read_report(struct peer *p);
 void peer_close(struct peer *p);
 void peer_abort(struct peer *p);	/* without close_notify */
+void peers_abort(struct peer *p, int n);
+void peer_forget(struct peer *p);	/* without a turn of the server, which may have stopped */
 
 /* The window of a peer that asks for that feature. */
 #define PEER_WINDOW_ADDR UINT64_C(0x7e0000002000)
@@ -131,14 +148,41 @@ void peer_hello(struct peer *p, uint16_t features);
 struct conn *peer_unwritten_grant(struct peer *p, uint16_t features);
 /* Reads the answer: FRAME_GRANT (keys derived) or FRAME_REFUSE; 0 when the server closed. */
 int peer_answer(struct peer *p);
+/* Sends HELLO and reads the answer. */
+int peer_say_hello(struct peer *p, uint16_t features);
+/* All of it from the connection to the answer. */
+int peer_ask(struct peer *p, uint16_t features);
+/* The same; the answer is a GRANT, and TLS stays open. */
+void peer_ask_grant(struct peer *p, uint16_t features);
 /* All of it up to the GRANT; the TLS side is closed in order afterwards. */
 void peer_get_grant(struct peer *p, uint16_t features);
 /* The private data of a right request. */
 void peer_proof(const struct peer *p, uint8_t data[56]);
 /* A connection request with this private data; the server has handled it afterwards. */
 void peer_request(struct peer *p, const uint8_t data[56]);
+/* Both: requests the connection with a right proof. */
+void peer_prove(struct peer *p);
+/* The code in the server's last rejection of a connection request. */
+enum refuse_code peer_reject_code(void);
+/* An event of its connection, which the server has handled afterwards. */
+void peer_cm_event(struct peer *p, enum rdma_cm_event_type type, int status);
+void peer_establish(struct peer *p);
+void peer_disconnect(struct peer *p);
+/* What is left to do after peer_get_grant, up to ESTABLISHED. */
+void peer_finish(struct peer *p);
 /* All of it up to ESTABLISHED. */
 void peer_go_live(struct peer *p, uint16_t features);
+void peers_go_live(struct peer *p, int n);
+
+/* Starts the server, with one peer that is at its HELLO, has its GRANT, has asked to connect, or is live. Each returns
+ * the server's object of it. */
+struct conn *server_start_hello(struct peer *p);
+struct conn *server_start_granted(struct peer *p, uint16_t features);
+struct conn *server_start_accepting(struct peer *p, uint16_t features);
+struct conn *server_start_live(struct peer *p, uint16_t features);
+/* Starts the server, with as many live peers as it takes. */
+void server_start_full(struct peer p[4]);
+
 /* A message of `bytes`, header included. False if no receive was posted. No turn is taken. */
 bool peer_message(struct peer *p, uint32_t bytes);
 /* A live peer disconnects; everything must be back afterwards. */

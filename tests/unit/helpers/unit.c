@@ -3,7 +3,13 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/addr.h"
 
 #define TESTS_MAX 256
 
@@ -39,6 +45,42 @@ void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
 	group_set_up = set_up;
 	group_tear_down = tear_down;
+}
+
+struct addr unit_addr(const char *text, uint16_t port)
+{
+	struct addr a;
+
+	assert_int_equal(addr_parse(text, port, &a), 0);
+	return a;
+}
+
+void unit_connect_tcp(int fds[2])
+{
+	struct addr a = unit_addr("127.0.0.1", 0);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&a.ss, a.len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a.ss, &a.len), 0);
+	fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fds[0], (struct sockaddr *)&a.ss, a.len), 0);
+	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+	fds[1] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	assert_true(fds[1] >= 0);
+	close(listener);
+}
+
+uint64_t unit_limit_descriptors(uint64_t n)
+{
+	struct rlimit limit;
+	uint64_t before;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	return before;
 }
 
 int main(void)

@@ -8,8 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+struct addr;
 
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -42,6 +45,26 @@ void unit_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
 #define TEST_EACH(set_up, tear_down) UNIT_BEFORE_MAIN(set_each, unit_set_each(set_up, tear_down))
 #define TEST_GROUP(set_up, tear_down) UNIT_BEFORE_MAIN(set_group, unit_set_group(set_up, tear_down))
+
+/* Fails the test unless `text` contains `words`. */
+#define assert_says(text, words) unit_assert_says(text, words, __FILE__, __LINE__)
+static inline void unit_assert_says(const char *text, const char *words, const char *file, int line)
+{
+	bool says = strstr(text, words) != NULL;
+
+	if (!says)
+		print_error("'%s' does not say '%s'\n", text, words);
+	_assert_true(says, "the text says so", file, line);
+}
+
+/* The address that `text` says. */
+struct addr unit_addr(const char *text, uint16_t port);
+
+/* Both ends of a TCP connection over the loopback interface, which do not block. */
+void unit_connect_tcp(int fds[2]);
+
+/* Limits how many descriptors this process may open; those that are open stay so. Returns the limit before. */
+uint64_t unit_limit_descriptors(uint64_t n);
 
 /* A repeatable random number (xorshift64*, Marsaglia); *state must not be 0. */
 static inline uint64_t unit_random(uint64_t *state)

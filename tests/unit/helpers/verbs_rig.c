@@ -137,12 +137,10 @@ void verbs_rig_process(void)
 	} while (n > 0);
 }
 
-struct addr verbs_rig_addr(const char *text, uint16_t port)
+void verbs_rig_wake(void)
 {
-	struct addr a;
-
-	assert_int_equal(addr_parse(text, port, &a), 0);
-	return a;
+	assert_int_equal(ep_take_events(rig.ep), 0);
+	verbs_rig_process();
 }
 
 struct ep_counts verbs_rig_counts(void)

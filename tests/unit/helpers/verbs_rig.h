@@ -53,9 +53,8 @@ uint32_t verbs_rig_take(uint32_t owner);
 void verbs_rig_connect(struct ibv_qp *qp);
 /* Runs ep_process until nothing is left. */
 void verbs_rig_process(void);
-
-/* The address that `text` says. */
-struct addr verbs_rig_addr(const char *text, uint16_t port);
+/* The same after the endpoint's events were taken, as its thread does when its descriptor is readable. */
+void verbs_rig_wake(void);
 
 struct ep_counts verbs_rig_counts(void);
 struct qp_pool_counts verbs_rig_pool_counts(void);

@@ -13,6 +13,7 @@
 #include <openssl/x509_vfy.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
 #include "common/tls/tls_internal.h"
 #include "server/certificates.h"
 #include "server/report.h"
@@ -25,6 +26,7 @@
 static struct certs good;	/* as they were made */
 static struct certificates *certificates;
 static struct certs_pair served;	/* the server's, to be replaced */
+static char crl[CERTS_PATH_MAX];
 static bool memory_is_out;
 static uint32_t mallocs_failed;
 static time_t ahead_s;	/* of the machine's clock, for whoever asks with time(2) */
@@ -83,6 +85,13 @@ static int tear_down(void **state)
 	return server_rig_stop(state);
 }
 
+/* Clients show certificates, and none of those in the list `crl`. */
+static void require_list(void)
+{
+	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
+	srv.cfg.crl = crl;
+}
+
 static void start(void)
 {
 	server_rig_start();
@@ -106,24 +115,22 @@ static bool reload(void)
 	return done;
 }
 
-static bool handshake(struct peer *p)
-{
-	peer_connect(p);
-	return peer_handshake(p);
-}
-
 /* Up to the GRANT, and the session of later peers is the one that came. */
 static void get_ticket(void)
 {
 	struct peer p;
 
-	assert_true(handshake(&p));
-	peer_hello(&p, FRAME_FEATURE_TICKET);
-	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(peer_ask(&p, FRAME_FEATURE_TICKET), FRAME_GRANT);
 	tls_session_free(srv.offer);
 	srv.offer = tls_take_session(p.tls);
 	assert_non_null(srv.offer);
 	peer_close(&p);
+}
+
+static void forget_ticket(void)
+{
+	tls_session_free(srv.offer);
+	srv.offer = NULL;
 }
 
 static bool resumes(void)
@@ -131,7 +138,7 @@ static bool resumes(void)
 	struct peer p;
 	bool resumed;
 
-	assert_true(handshake(&p));
+	peer_shake_hands(&p);
 	resumed = tls_is_resumed(p.tls);
 	peer_close(&p);
 	return resumed;
@@ -156,21 +163,21 @@ TEST(reload__new_certificate__new_clients_see_it_old_ones_live_on)
 	start();
 	before = srv.shard->tls_ctx;
 	peer_go_live(&live, 0);
-	assert_true(handshake(&half));
+	peer_shake_hands(&half);
 	/* Of another CA, as a client sees it. */
 	assert_int_equal(issue_server("IP:127.0.0.1", 1000, true), 0);
 	raise(SIGHUP);
 	server_turns(3);
 	assert_int_equal(number_at("reloads"), 1);
 	assert_ptr_not_equal(srv.shard->tls_ctx, before);
-	assert_false(handshake(&next));
+	peer_connect(&next);
+	assert_false(peer_handshake(&next));
 	peer_abort(&next);
 	memcpy(srv.certs.ca, good.other_ca, sizeof(srv.certs.ca));
-	assert_true(handshake(&next));
+	peer_shake_hands(&next);
 	peer_close(&next);
 	/* One that was in its bootstrap comes to its end with the old one. */
-	peer_hello(&half, 0);
-	assert_int_equal(peer_answer(&half), FRAME_GRANT);
+	assert_int_equal(peer_say_hello(&half, 0), FRAME_GRANT);
 	peer_close(&half);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
 	assert_true(peer_message(&live, 64));
@@ -195,7 +202,7 @@ static void assert_reload_fails(const char *words)
 	assert_int_equal(number_at("failed_reloads"), failed + 1);
 	assert_int_equal(number_at("reloads"), 0);
 	assert_ptr_equal(srv.shard->tls_ctx, before);
-	assert_true(handshake(&p));
+	peer_shake_hands(&p);
 	peer_close(&p);
 	/* Nothing of it stays in memory. */
 	assert_null(srv.server.tls_files);
@@ -245,7 +252,7 @@ TEST(reload__twice_before_a_turn__the_newest_counts)
 	assert_int_equal(issue_server("IP:127.0.0.1", 1000, false), 0);
 	assert_true(certificates_reload(certificates));
 	server_turns(2);
-	assert_true(handshake(&p));
+	peer_shake_hands(&p);
 	peer_close(&p);
 	/* And one that nobody takes any more is freed with the shard. */
 	assert_true(certificates_reload(certificates));
@@ -262,16 +269,23 @@ static void on_ssl_ctx_freed(void *parent, void *ptr, CRYPTO_EX_DATA *ad, int in
 		*(bool *)ptr = true;
 }
 
+/* *freed becomes true when the shard's present context ends. */
+static void start_and_tell_of_the_end(bool *freed)
+{
+	int index = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, NULL, NULL, NULL, on_ssl_ctx_freed);
+
+	start();
+	assert_int_equal(SSL_CTX_set_ex_data(srv.shard->tls_ctx->ssl_ctx, index, freed), 1);
+}
+
 /* A long revocation list takes long to free: the main thread does it. */
 TEST(reload__nobody_uses_the_old_context__the_main_thread_frees_it)
 {
-	int index = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, NULL, NULL, NULL, on_ssl_ctx_freed);
 	bool freed = false;
 	struct peer p;
 
-	start();
-	assert_int_equal(SSL_CTX_set_ex_data(srv.shard->tls_ctx->ssl_ctx, index, &freed), 1);
-	assert_true(handshake(&p));
+	start_and_tell_of_the_end(&freed);
+	peer_shake_hands(&p);
 	assert_true(reload());
 	peer_close(&p);
 	server_until(srv.shard->tls_open == 0);
@@ -284,14 +298,12 @@ TEST(reload__nobody_uses_the_old_context__the_main_thread_frees_it)
 /* The main thread holds the old context, and not the new one. */
 TEST(reload__no_memory_to_hold_the_new_context__the_old_one_is_freed_in_time)
 {
-	int index = CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, NULL, NULL, NULL, on_ssl_ctx_freed);
 	bool freed = false;
 	uint64_t begun;
 	struct peer p;
 
-	start();
-	assert_int_equal(SSL_CTX_set_ex_data(srv.shard->tls_ctx->ssl_ctx, index, &freed), 1);
-	assert_true(handshake(&p));
+	start_and_tell_of_the_end(&freed);
+	peer_shake_hands(&p);
 	memory_is_out = true;
 	assert_true(certificates_reload(certificates));
 	memory_is_out = false;
@@ -320,11 +332,9 @@ TEST(reload__tickets_of_before__full_handshake)
 /* Who is in the list by now gets in neither with a certificate nor with the ticket that stands for it. */
 TEST(reload__client_revoked__neither_certificate_nor_ticket_serves)
 {
-	static char crl[CERTS_PATH_MAX];
 	struct peer p;
 
-	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
-	srv.cfg.crl = crl;
+	require_list();
 	srv.peers_certified = true;
 	assert_int_equal(certs_list(&good, NULL, 1000, crl), 0);
 	start();
@@ -336,12 +346,10 @@ TEST(reload__client_revoked__neither_certificate_nor_ticket_serves)
 	for (int i = 0; i < 2; i++) {
 		peer_connect(&p);
 		(void)!peer_handshake(&p);
-		peer_hello(&p, 0);
-		assert_int_equal(peer_answer(&p), 0);
+		assert_int_equal(peer_say_hello(&p, 0), 0);
 		peer_abort(&p);
 		assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_CERTIFICATE, X509_V_ERR_CERT_REVOKED), i + 1);
-		tls_session_free(srv.offer);
-		srv.offer = NULL;
+		forget_ticket();
 	}
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
 	server_assert_all_back();
@@ -372,19 +380,13 @@ TEST(names__not_in_the_list__refused_and_counted_clients_and_control)
 	get_ticket();
 	assert_true(resumes());
 	show("DNS:app.example.net");
-	tls_session_free(srv.offer);
-	srv.offer = NULL;
-	assert_true(handshake(&p));
-	peer_hello(&p, FRAME_FEATURE_TICKET);
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	forget_ticket();
+	assert_int_equal(peer_ask(&p, FRAME_FEATURE_TICKET), FRAME_REFUSE);
 	assert_int_equal(p.refuse.code, REFUSE_NOT_ALLOWED);
 	assert_null(tls_take_session(p.tls));
 	peer_close(&p);
-	assert_true(handshake(&p));
-	peer_send(&p, buf, frame_encode_control(CONTROL_STATS, buf));
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
-	assert_int_equal(p.refuse.code, REFUSE_NOT_ALLOWED);
-	peer_close(&p);
+	peer_shake_hands(&p);
+	peer_assert_refused(&p, buf, frame_encode_control(CONTROL_STATS, buf), REFUSE_NOT_ALLOWED, "");
 	assert_int_equal(server_controls(), 0);
 	assert_int_equal(server_refused(REFUSE_NOT_ALLOWED), 2);
 	conn_close(TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED]), CLOSE_DRAINING);
@@ -425,10 +427,8 @@ TEST(start__expires_within_14_days__said_and_in_the_reports)
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M", &tm);
 	info = report_info(&srv.server);
 	stats = report_stats(&srv.server, NULL);
-	assert_memory_equal(json_string_value(json_object_get(json_object_get(info, "environment"),
-							      "certificate_expires_at")), text, 15);
-	assert_memory_equal(json_string_value(json_object_get(json_object_get(stats, "certificates"),
-							      "certificate_expires_at")), text, 15);
+	assert_memory_equal(json_text_at(info, "environment.certificate_expires_at"), text, 15);
+	assert_memory_equal(json_text_at(stats, "certificates.certificate_expires_at"), text, 15);
 }
 
 TEST(start__key_open_to_others__said)
@@ -448,19 +448,17 @@ TEST(reload__what_is_wrong_with_the_new_one__said)
 	assert_true(reload());
 	assert_int_equal(log_watch_read(text, sizeof(text)), 3);
 	log_watch_end();
-	assert_non_null(strstr(text, "expires in less than a day"));
-	assert_non_null(strstr(text, "chmod 600"));
-	assert_non_null(strstr(text, "certificates were read again"));
+	assert_says(text, "expires in less than a day");
+	assert_says(text, "chmod 600");
+	assert_says(text, "certificates were read again");
 }
 
 /* Also when it comes within a day of the last time that was looked. */
 TEST(expiry__its_moment_comes__said_then)
 {
-	static char crl[CERTS_PATH_MAX];
 	char text[2000];
 
-	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
-	srv.cfg.crl = crl;
+	require_list();
 	/* The list is loaded in the past, and its moment lies between then and this second. */
 	ahead_s = -50;
 	assert_int_equal(certs_list(&good, NULL, 40, crl), 0);
@@ -470,17 +468,14 @@ TEST(expiry__its_moment_comes__said_then)
 	main_until(log_watch_read(text, sizeof(text)) > 0);
 	assert_int_equal(log_watch_read(text, sizeof(text)), 1);
 	log_watch_end();
-	assert_non_null(strstr(text, "revocation list "));
-	assert_non_null(strstr(text, "has expired"));
-	assert_non_null(strstr(text, "every client is refused"));
+	assert_says(text, "revocation list ");
+	assert_says(text, "has expired");
+	assert_says(text, "every client is refused");
 }
 
 TEST(start__list_of_a_ca_that_is_not_there__said)
 {
-	static char crl[CERTS_PATH_MAX];
-
-	srv.cfg.client_auth = CLIENT_AUTH_REQUIRE;
-	srv.cfg.crl = crl;
+	require_list();
 	assert_int_equal(certs_list(&good, NULL, 3 * 86400, crl), 0);
 	snprintf(srv.cfg.ca_path, sizeof(srv.cfg.ca_path), "%s", good.other_ca);
 	assert_start_says("the CAs of 1 of its lists are not in ");

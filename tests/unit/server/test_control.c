@@ -8,13 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/sysinfo.h>
 
 #include <jansson.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
 #include "common/hist/hist.h"
 #include "common/rdma/async.h"
 #include "common/sizing/sizes.h"
@@ -59,54 +58,40 @@ static void expire(double s)
 	ev_run(srv.main_loop, EVRUN_NOWAIT);
 }
 
-static void connect_and_handshake(struct peer *p)
-{
-	peer_connect(p);
-	assert_true(peer_handshake(p));
-}
-
-static void assert_refused(struct peer *p, const void *frame, size_t n, const char *word)
-{
-	peer_send(p, frame, n);
-	assert_int_equal(peer_answer(p), FRAME_REFUSE);
-	assert_int_equal(p->refuse.code, REFUSE_BAD_REQUEST);
-	if (!strstr(p->refuse.text, word))
-		fail_msg("'%s' does not say '%s'", p->refuse.text, word);
-	assert_int_equal(peer_answer(p), 0);
-	peer_close(p);
-}
-
-static uint32_t ask(struct peer *p, enum control_what what, uint8_t *answer)
+static json_t *ask_json(struct peer *p, enum control_what what)
 {
 	uint8_t buf[FRAME_CONTROL_BYTES];
 
 	peer_send(p, buf, frame_encode_control(what, buf));
-	return peer_read_frame(p, answer);
+	return peer_read_report(p);
 }
 
-static json_t *ask_json(struct peer *p, enum control_what what)
+/* A session that has had its first answer. */
+static void open_session(struct peer *p, enum control_what what)
 {
-	uint8_t *answer = malloc(FRAME_REPORT_BYTES_MAX);
-	uint32_t n = ask(p, what, answer);
-	json_t *o;
-
-	assert_true(n > FRAME_HEADER_BYTES);
-	assert_int_equal(answer[5], FRAME_REPORT);
-	o = json_loadb((char *)answer + FRAME_HEADER_BYTES, n - FRAME_HEADER_BYTES, 0, NULL);
-	free(answer);
-	assert_non_null(o);
-	return o;
+	peer_shake_hands(p);
+	json_decref(ask_json(p, what));
 }
 
-static json_int_t number(const json_t *o, const char *outer, const char *inner, const char *name)
+static void open_session_from(const char *address, struct peer *p, enum control_what what)
 {
-	const json_t *v = json_object_get(o, outer);
+	srv.peers_from = address;
+	open_session(p, what);
+}
 
-	if (inner)
-		v = json_object_get(v, inner);
-	v = json_object_get(v, name);
-	assert_true(json_is_integer(v));
-	return json_integer_value(v);
+static void watch_from(const char *address, struct peer *p)
+{
+	uint8_t buf[FRAME_CONTROL_BYTES];
+
+	srv.peers_from = address;
+	peer_shake_hands(p);
+	peer_send(p, buf, frame_encode_watch(100, buf));
+}
+
+static json_int_t number(const json_t *o, const char *path)
+{
+	assert_true(json_is_integer(json_at(o, path)));
+	return json_integer_value(json_at(o, path));
 }
 
 TEST(control__stats_and_info__reports_of_the_server)
@@ -118,27 +103,27 @@ TEST(control__stats_and_info__reports_of_the_server)
 	server_rig_start();
 	fake_async_device(IBV_EVENT_PORT_ACTIVE);
 	peer_go_live(&client, 0);
-	connect_and_handshake(&p);
+	peer_shake_hands(&p);
 	o = ask_json(&p, CONTROL_STATS);
 	assert_int_equal(server_controls(), 1);
-	assert_int_equal(number(o, "clients", NULL, "connected"), 1);
-	assert_int_equal(number(o, "clients", NULL, "handshakes"), 0);
-	assert_int_equal(number(o, "clients", NULL, "control"), 1);
-	assert_int_equal(number(o, "events", "closed", "handed_over"), 1);
-	assert_int_equal(number(o, "events", NULL, "granted"), 1);
-	assert_int_equal(number(o, "events", "device", "port_active"), async_count(IBV_EVENT_PORT_ACTIVE));
-	assert_int_equal(number(o, "pools", "qp", "in_use"), 1);
-	assert_int_equal(number(o, "pools", NULL, "psns_in_use"), 2);
-	assert_int_equal(number(o, "pools", NULL, "admitted"), 1);
-	assert_int_equal(number(o, "stages_ns", "tls_accept", "count"), 2);
+	assert_int_equal(number(o, "clients.connected"), 1);
+	assert_int_equal(number(o, "clients.handshakes"), 0);
+	assert_int_equal(number(o, "clients.control"), 1);
+	assert_int_equal(number(o, "events.closed.handed_over"), 1);
+	assert_int_equal(number(o, "events.granted"), 1);
+	assert_int_equal(number(o, "events.device.port_active"), async_count(IBV_EVENT_PORT_ACTIVE));
+	assert_int_equal(number(o, "pools.qp.in_use"), 1);
+	assert_int_equal(number(o, "pools.psns_in_use"), 2);
+	assert_int_equal(number(o, "pools.admitted"), 1);
+	assert_int_equal(number(o, "stages_ns.tls_accept.count"), 2);
 	assert_int_equal(sysinfo(&machine), 0);
-	assert_in_range(number(o, "resources", NULL, "machine_available_bytes"), 1, machine.totalram * machine.mem_unit);
+	assert_in_range(number(o, "resources.machine_available_bytes"), 1, machine.totalram * machine.mem_unit);
 	assert_true(json_is_array(json_object_get(o, "failures")));
 	json_decref(o);
 	o = ask_json(&p, CONTROL_INFO);
-	assert_int_equal(number(o, "config", NULL, "max_clients"), 4);
-	assert_int_equal(number(o, "config", NULL, "max_handshakes"), 16);
-	assert_int_equal(json_integer_value(json_object_get(o, "wire_version")), 2);
+	assert_int_equal(number(o, "config.max_clients"), 4);
+	assert_int_equal(number(o, "config.max_handshakes"), 16);
+	assert_int_equal(number(o, "wire_version"), 2);
 	json_decref(o);
 	peer_close(&p);
 	server_until(server_closed(CLOSE_CONTROL_END) == 1);
@@ -152,53 +137,44 @@ TEST(control__stats_without_a_descriptor_left__null_for_what_cannot_be_read)
 {
 	static const char *const from_proc[] = { "cpu_user_s", "rss_bytes", "fds", "threads", "machine_kernel_bytes",
 		"machine_available_bytes" };
-	struct rlimit old, none;
 	struct peer p;
-	json_t *o;
+	uint64_t before;
+	json_auto_t *o = NULL;
 
 	server_rig_start();
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_INFO));
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
-	none = (struct rlimit){ 0, old.rlim_max };
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	open_session(&p, CONTROL_INFO);
+	before = unit_limit_descriptors(0);
 	o = ask_json(&p, CONTROL_STATS);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	unit_limit_descriptors(before);
 	for (size_t i = 0; i < N_ELEMENTS(from_proc); i++)
-		assert_true(json_is_null(json_object_get(json_object_get(o, "resources"), from_proc[i])));
-	assert_true(number(o, "resources", NULL, "qps") > 0);
-	json_decref(o);
+		assert_true(json_is_null(json_object_get(json_at(o, "resources"), from_proc[i])));
+	assert_true(number(o, "resources.qps") > 0);
 	peer_close(&p);
 }
 
 TEST(control__no_memory_for_a_report__refused_and_the_next_is_answered)
 {
-	uint8_t answer[FRAME_REFUSE_BYTES_MAX];
+	uint8_t buf[FRAME_CONTROL_BYTES];
 	struct peer p;
 
-	server_rig_start();
-	connect_and_handshake(&p);
+	server_start_hello(&p);
 	no_memory = true;
-	ask(&p, CONTROL_INFO, answer);
+	peer_assert_refused(&p, buf, frame_encode_control(CONTROL_INFO, buf), REFUSE_NO_RESOURCES, "");
 	no_memory = false;
-	assert_int_equal(answer[5], FRAME_REFUSE);
 	assert_int_equal(counter_get(&srv.server.control_stats.refused[REFUSE_NO_RESOURCES]), 1);
-	peer_close(&p);
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_INFO));
+	open_session(&p, CONTROL_INFO);
 	peer_close(&p);
 }
 
 /* The shard only publishes its gauges, when it is asked to: no JSON is made in its turn. */
 TEST(control__stats__nothing_of_it_on_the_shard)
 {
-	uint8_t buf[FRAME_CONTROL_BYTES], *answer = malloc(FRAME_REPORT_BYTES_MAX);
+	uint8_t buf[FRAME_CONTROL_BYTES];
 	struct peer client, p;
 	unsigned before = dumps;
 
-	server_rig_start();
-	peer_go_live(&client, 0);
-	connect_and_handshake(&p);
+	server_start_live(&client, 0);
+	peer_shake_hands(&p);
 	srv.main_sleeps = true;
 	peer_send(&p, buf, frame_encode_control(CONTROL_STATS, buf));
 	server_until(server_controls() == 1);
@@ -219,23 +195,20 @@ TEST(control__stats__nothing_of_it_on_the_shard)
 	assert_int_equal(dumps, before);
 	ev_run(srv.main_loop, EVRUN_NOWAIT);
 	assert_int_equal(dumps, before + 2);
-	assert_true(peer_read_frame(&p, answer) > FRAME_HEADER_BYTES);
-	assert_int_equal(answer[5], FRAME_REPORT);
+	json_decref(peer_read_report(&p));
 	srv.main_sleeps = false;
 	peer_close(&p);
-	free(answer);
 }
 
 /* A shard that is stuck, or one that has ended: the report shows what it published last. */
 TEST(control__shard_does_not_publish__answered_after_a_second_or_at_its_end)
 {
-	uint8_t buf[FRAME_CONTROL_BYTES], *answer = malloc(FRAME_REPORT_BYTES_MAX);
+	uint8_t buf[FRAME_CONTROL_BYTES];
 	struct peer p;
 	size_t put;
 
 	server_rig_start();
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
+	open_session(&p, CONTROL_STATS);
 	for (int i = 0; i < 2; i++) {
 		unsigned before = dumps;
 
@@ -252,48 +225,41 @@ TEST(control__shard_does_not_publish__answered_after_a_second_or_at_its_end)
 			ev_run(srv.main_loop, EVRUN_NOWAIT);
 		}
 		assert_int_equal(dumps, before + 2);
-		assert_true(peer_read_frame(&p, answer) > FRAME_HEADER_BYTES);
+		json_decref(peer_read_report(&p));
 	}
 	/* All have ended. */
-	assert_true(ask(&p, CONTROL_MARK, answer) > FRAME_HEADER_BYTES);
+	json_decref(ask_json(&p, CONTROL_MARK));
 	peer_close(&p);
-	free(answer);
 }
 
 TEST(control__stats__handshakes_of_both_kinds_and_by_shard)
 {
 	struct peer client, p;
-	json_t *o, *shards;
+	json_t *o, *shard;
 
 	srv.peers_resume = true;
 	server_rig_start();
 	for (int i = 0; i < 3; i++) {
-		struct tls_session *newer;
-
-		connect_and_handshake(&client);
-		peer_hello(&client, FRAME_FEATURE_TICKET);
-		assert_int_equal(peer_answer(&client), FRAME_GRANT);
-		newer = tls_take_session(client.tls);
+		peer_ask_grant(&client, FRAME_FEATURE_TICKET);
 		tls_session_free(srv.offer);
-		srv.offer = newer;
+		srv.offer = tls_take_session(client.tls);
 		peer_close(&client);
 	}
 	tls_session_free(srv.offer);
 	srv.offer = NULL;
-	connect_and_handshake(&p);
+	peer_shake_hands(&p);
 	o = ask_json(&p, CONTROL_STATS);
-	assert_int_equal(number(o, "events", NULL, "handshakes_full"), 2);
-	assert_int_equal(number(o, "events", NULL, "handshakes_resumed"), 2);
-	assert_int_equal(number(o, "events", NULL, "tickets"), 3);
-	assert_int_equal(number(o, "stages_ns", "tls_accept", "count"), 2);
-	assert_int_equal(number(o, "stages_ns", "tls_accept_resumed", "count"), 2);
-	assert_int_equal(number(o, "stages_ns", "qp_recycle", "count"), 0);
-	shards = json_object_get(o, "shards");
-	assert_int_equal(json_array_size(shards), 1);
-	shards = json_array_get(shards, 0);
-	assert_int_equal(json_integer_value(json_object_get(shards, "handshakes_full")), 2);
-	assert_int_equal(json_integer_value(json_object_get(shards, "handshakes_resumed")), 2);
-	assert_int_equal(json_integer_value(json_object_get(shards, "connected")), 0);
+	assert_int_equal(number(o, "events.handshakes_full"), 2);
+	assert_int_equal(number(o, "events.handshakes_resumed"), 2);
+	assert_int_equal(number(o, "events.tickets"), 3);
+	assert_int_equal(number(o, "stages_ns.tls_accept.count"), 2);
+	assert_int_equal(number(o, "stages_ns.tls_accept_resumed.count"), 2);
+	assert_int_equal(number(o, "stages_ns.qp_recycle.count"), 0);
+	assert_int_equal(json_array_size(json_at(o, "shards")), 1);
+	shard = json_array_get(json_at(o, "shards"), 0);
+	assert_int_equal(number(shard, "handshakes_full"), 2);
+	assert_int_equal(number(shard, "handshakes_resumed"), 2);
+	assert_int_equal(number(shard, "connected"), 0);
 	json_decref(o);
 	peer_close(&p);
 }
@@ -303,23 +269,20 @@ TEST(control__stats__connected_by_shard_and_queue_pairs_recycled)
 	struct peer client[2], p;
 	json_t *o;
 
-	server_rig_start();
-	peer_go_live(&client[0], 0);
+	server_start_live(&client[0], 0);
 	peer_go_live(&client[1], 0);
-	fake_cm_event(client[0].id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
-	connect_and_handshake(&p);
+	peer_disconnect(&client[0]);
+	peer_shake_hands(&p);
 	o = ask_json(&p, CONTROL_STATS);
-	assert_int_equal(number(o, "pools", "qp", "quarantined"), 1);
-	assert_int_equal(number(o, "pools", "qp", "recycled"), 0);
+	assert_int_equal(number(o, "pools.qp.quarantined"), 1);
+	assert_int_equal(number(o, "pools.qp.recycled"), 0);
 	json_decref(o);
 	server_rest(6 * NS_PER_S);
 	o = ask_json(&p, CONTROL_STATS);
-	assert_int_equal(number(o, "pools", "qp", "quarantined"), 0);
-	assert_int_equal(number(o, "pools", "qp", "recycled"), 1);
-	assert_int_equal(number(o, "stages_ns", "qp_recycle", "count"), 1);
-	assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(o, "shards"), 0),
-							    "connected")), 1);
+	assert_int_equal(number(o, "pools.qp.quarantined"), 0);
+	assert_int_equal(number(o, "pools.qp.recycled"), 1);
+	assert_int_equal(number(o, "stages_ns.qp_recycle.count"), 1);
+	assert_int_equal(number(json_array_get(json_at(o, "shards"), 0), "connected"), 1);
 	json_decref(o);
 	peer_close(&p);
 }
@@ -328,83 +291,65 @@ TEST(control__info__how_sessions_windows_and_probes_are_set)
 {
 	for (int i = 0; i < 2; i++) {
 		struct peer p;
-		json_t *o, *config;
+		json_t *o;
 
 		srv.cfg.tls_resume = srv.cfg.windows = i;
 		srv.cfg.probe_interval_ns = (uint64_t)i * 2500 * NS_PER_MS;
 		srv.cfg.tuning.retry.ack_timeout = (uint8_t)(8 + i);
 		srv.cfg.tuning.retry_count = 1 + (uint64_t)i;
-		server_rig_start();
-		connect_and_handshake(&p);
+		server_start_hello(&p);
 		o = ask_json(&p, CONTROL_INFO);
-		config = json_object_get(o, "config");
-		assert_true(json_is_boolean(json_object_get(config, "tls_resume")));
-		assert_int_equal(json_is_true(json_object_get(config, "tls_resume")), i);
-		assert_true(json_is_boolean(json_object_get(config, "windows")));
-		assert_int_equal(json_is_true(json_object_get(config, "windows")), i);
-		assert_true(json_is_real(json_object_get(config, "probe_interval_s")));
-		assert_true(json_real_value(json_object_get(config, "probe_interval_s")) == 2.5 * i);
-		assert_int_equal(json_integer_value(json_object_get(config, "ack_timeout_ns")), 4096 << (8 + i));
-		assert_int_equal(json_integer_value(json_object_get(config, "retry_count")), 1 + i);
+		assert_true(json_equal(json_at(o, "config.tls_resume"), json_boolean(i)));
+		assert_true(json_equal(json_at(o, "config.windows"), json_boolean(i)));
+		assert_true(json_is_real(json_at(o, "config.probe_interval_s")));
+		assert_true(json_number_at(o, "config.probe_interval_s") == 2.5 * i);
+		assert_int_equal(number(o, "config.ack_timeout_ns"), 4096 << (8 + i));
+		assert_int_equal(number(o, "config.retry_count"), 1 + i);
 		json_decref(o);
 		peer_close(&p);
-		server_rig_stop(state);
-		assert_int_equal(server_rig_init(state), 0);
+		server_rig_again(state);
 	}
-}
-
-static const char *text_of(const json_t *o, const char *name)
-{
-	const char *text = json_string_value(json_object_get(o, name));
-
-	assert_non_null(text);
-	return text;
 }
 
 /* What was there with one rail says the first one's. */
 TEST(control__info__rails_and_what_they_have_together)
 {
 	struct peer p;
-	json_t *o, *rails, *env;
+	json_t *o, *rails;
 
 	srv.cfg.n_rails = 2;
 	assert_int_equal(addr_parse("fd00::7", 0, &srv.cfg.rails[1].addr), 0);
 	server_rig_start();
 	strcpy(srv.server.devices[1].name, "fake1");
-	connect_and_handshake(&p);
+	peer_shake_hands(&p);
 	o = ask_json(&p, CONTROL_INFO);
 	rails = json_object_get(o, "rails");
 	assert_int_equal(json_array_size(rails), 2);
-	assert_string_equal(text_of(json_array_get(rails, 0), "device"), "fake0");
-	assert_string_equal(text_of(json_array_get(rails, 0), "address"), "127.0.0.1");
-	assert_string_equal(text_of(json_array_get(rails, 1), "device"), "fake1");
-	assert_string_equal(text_of(json_array_get(rails, 1), "address"), "fd00::7");
-	env = json_object_get(o, "environment");
-	assert_string_equal(text_of(json_object_get(env, "rdma_device"), "name"), "fake0");
-	assert_int_equal(number(o, "config", NULL, "max_clients"), 4);
-	assert_int_equal(number(o, "config", NULL, "max_handshakes"), 32);
-	assert_int_equal(number(o, "config", NULL, "receive_buffers"), 32);
+	assert_string_equal(json_text_at(json_array_get(rails, 0), "device"), "fake0");
+	assert_string_equal(json_text_at(json_array_get(rails, 0), "address"), "127.0.0.1");
+	assert_string_equal(json_text_at(json_array_get(rails, 1), "device"), "fake1");
+	assert_string_equal(json_text_at(json_array_get(rails, 1), "address"), "fd00::7");
+	assert_string_equal(json_text_at(o, "environment.rdma_device.name"), "fake0");
+	assert_int_equal(number(o, "config.max_clients"), 4);
+	assert_int_equal(number(o, "config.max_handshakes"), 32);
+	assert_int_equal(number(o, "config.receive_buffers"), 32);
 	json_decref(o);
 	peer_close(&p);
 }
 
-TEST(control__mark__later_stage_counts_start_there)
+SERVED_TEST(control__mark__later_stage_counts_start_there)
 {
 	struct peer p, client;
-	json_t *o;
+	json_auto_t *o = NULL;
 
-	server_rig_start();
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_MARK));
+	open_session(&p, CONTROL_MARK);
 	json_decref(ask_json(&p, CONTROL_MARK));
 	peer_get_grant(&client, 0);
 	o = ask_json(&p, CONTROL_STATS);
-	assert_int_equal(number(o, "stages_ns", "tls_accept", "count"), 1);
-	assert_int_equal(number(o, "stages_ns", "psn_generate", "count"), 1);
-	json_decref(o);
+	assert_int_equal(number(o, "stages_ns.tls_accept.count"), 1);
+	assert_int_equal(number(o, "stages_ns.psn_generate.count"), 1);
 	peer_close(&p);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
-	server_assert_all_back();
 }
 
 /* Bytes of the heap that are in use, of large blocks too. */
@@ -416,18 +361,16 @@ static size_t heap_bytes(void)
 }
 
 /* Six histograms of 224 KiB each, mostly zeros. */
-TEST(control__marks__take_little_and_all_together_no_more_than_they_may)
+SERVED_TEST(control__marks__take_little_and_all_together_no_more_than_they_may)
 {
 	struct peer client, p;
 	uint8_t buf[FRAME_CONTROL_BYTES];
 	size_t before, bytes;
 
-	server_rig_start();
 	peer_get_grant(&client, 0);
 	for (uint64_t i = 0; i < 1000; i++)
 		hist_record(srv.shard->stats.stages[SS_TLS_ACCEPT], i * 7919);
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
+	open_session(&p, CONTROL_STATS);
 	before = heap_bytes();
 	json_decref(ask_json(&p, CONTROL_MARK));
 	bytes = srv.server.marks_bytes;
@@ -436,45 +379,35 @@ TEST(control__marks__take_little_and_all_together_no_more_than_they_may)
 	json_decref(ask_json(&p, CONTROL_MARK));
 	assert_int_equal(srv.server.marks_bytes, bytes);
 	srv.server.marks_bytes = HELD_MARKS_BYTES + 1;
-	peer_send(&p, buf, frame_encode_control(CONTROL_MARK, buf));
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
-	assert_int_equal(p.refuse.code, REFUSE_NO_RESOURCES);
-	assert_non_null(strstr(p.refuse.text, "marks of control sessions"));
-	peer_close(&p);
+	peer_assert_refused(&p, buf, frame_encode_control(CONTROL_MARK, buf), REFUSE_NO_RESOURCES,
+			    "marks of control sessions");
 	server_until(server_controls() == 0);
 	assert_int_equal(srv.server.marks_bytes, HELD_MARKS_BYTES + 1 - bytes);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
-	server_assert_all_back();
 }
 
-TEST(control__bad_request_or_a_hello__refused)
+SERVED_TEST(control__bad_request_or_a_hello__refused)
 {
 	static const struct frame_hello hello = { .message_bytes = 64, .queue_depth = 4, .psn = 1 };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_rig_start();
-	connect_and_handshake(&p);
+	peer_shake_hands(&p);
 	frame_encode_control(CONTROL_STATS, buf);
 	buf[9] = 5;
-	assert_refused(&p, buf, FRAME_CONTROL_BYTES, "CONTROL request");
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
+	peer_assert_refused(&p, buf, FRAME_CONTROL_BYTES, REFUSE_BAD_REQUEST, "CONTROL request");
+	open_session(&p, CONTROL_STATS);
 	buf[9] = 0;
-	assert_refused(&p, buf, FRAME_CONTROL_BYTES, "CONTROL request");
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
-	assert_refused(&p, buf, frame_encode_hello(&hello, buf), "unexpected frame");
-	server_assert_all_back();
+	peer_assert_refused(&p, buf, FRAME_CONTROL_BYTES, REFUSE_BAD_REQUEST, "CONTROL request");
+	open_session(&p, CONTROL_STATS);
+	peer_assert_refused(&p, buf, frame_encode_hello(&hello, buf), REFUSE_BAD_REQUEST, "unexpected frame");
 }
 
-TEST(control__idle_too_long__ended)
+SERVED_TEST(control__idle_too_long__ended)
 {
 	struct peer p;
 
-	server_rig_start();
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_MARK));
+	open_session(&p, CONTROL_MARK);
 	assert_int_equal(server_controls(), 1);
 	expire(600);
 	assert_int_equal(server_closed(CLOSE_CONTROL_END), 1);
@@ -482,7 +415,6 @@ TEST(control__idle_too_long__ended)
 	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
 	assert_int_equal(fail_table_total(&srv.server.control_stats.failures), 0);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
 /* A report is dumped twice, for its length and into its frame. */
@@ -495,16 +427,14 @@ static unsigned answers_in_a_turn(void)
 }
 
 /* Whoever else the main thread serves is not kept waiting for all of them. */
-TEST(control__requests_at_once__one_answer_in_a_turn)
+SERVED_TEST(control__requests_at_once__one_answer_in_a_turn)
 {
 	uint8_t frames[4][FRAME_CONTROL_BYTES];
 	unsigned answers = 0;
 	struct peer p;
 	size_t put;
 
-	server_rig_start();
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_INFO));
+	open_session(&p, CONTROL_INFO);
 	for (int i = 0; i < 4; i++)
 		frame_encode_control(CONTROL_INFO, frames[i]);
 	/* peer_send would turn the loop. */
@@ -519,7 +449,6 @@ TEST(control__requests_at_once__one_answer_in_a_turn)
 	assert_int_equal(answers, 4);
 	peer_abort(&p);
 	server_until(server_controls() == 0);
-	server_assert_all_back();
 }
 
 /* Clients that only control do not count as clients, and may be there when the server is full. */
@@ -527,11 +456,8 @@ TEST(control__server_full__answers)
 {
 	struct peer p[4], control;
 
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
-	connect_and_handshake(&control);
-	json_decref(ask_json(&control, CONTROL_STATS));
+	server_start_full(p);
+	open_session(&control, CONTROL_STATS);
 	assert_int_equal(srv.server.admitted[0], 4);
 	peer_close(&control);
 }
@@ -542,14 +468,13 @@ TEST(control__refused_client_stays__closed_at_its_deadline)
 	struct peer p;
 
 	server_rig_start();
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_INFO));
+	open_session(&p, CONTROL_INFO);
 	frame_encode_control(CONTROL_STATS, buf);
 	buf[4] = p.version = 1;
 	peer_send(&p, buf, FRAME_CONTROL_BYTES);
 	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
 	assert_int_equal(p.refuse.code, REFUSE_BAD_VERSION);
-	assert_non_null(strstr(p.refuse.text, "the server speaks wire version 2, the client 1:"));
+	assert_says(p.refuse.text, "the server speaks wire version 2, the client 1:");
 	assert_int_equal(counter_get(&srv.server.control_stats.refused[REFUSE_BAD_VERSION]), 1);
 	expire(2);
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
@@ -557,64 +482,63 @@ TEST(control__refused_client_stays__closed_at_its_deadline)
 	peer_abort(&p);
 }
 
-static void assert_busy(struct peer *p)
+static void assert_busy(void)
 {
 	uint8_t buf[FRAME_CONTROL_BYTES];
+	struct peer p;
 
-	connect_and_handshake(p);
-	peer_send(p, buf, frame_encode_control(CONTROL_STATS, buf));
-	assert_int_equal(peer_answer(p), FRAME_REFUSE);
-	assert_int_equal(p->refuse.code, REFUSE_BUSY);
-	assert_non_null(strstr(p->refuse.text, "control sessions"));
-	peer_close(p);
+	peer_shake_hands(&p);
+	peer_assert_refused(&p, buf, frame_encode_control(CONTROL_STATS, buf), REFUSE_BUSY, "control sessions");
+}
+
+/* Takes all seats that are free, each for another address. */
+static void take_seats(void)
+{
+	for (uint64_t i = server_controls(); i < CONTROL_SESSIONS_MAX; i++)
+		srv.server.handovers.seats[i] = i + 1;
+}
+
+/* Only seats that the test took itself are left, so many. */
+static void give_seats_back(uint32_t left)
+{
+	server_until(server_controls() == left);
+	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
+		srv.server.handovers.seats[i] = 0;
+	server_assert_all_back();
 }
 
 TEST(control__as_many_sessions_as_there_may_be__refused_as_busy)
 {
-	_Atomic uint64_t *seats = srv.server.handovers.seats;
 	struct peer p;
 
 	server_rig_start();
-	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
-		seats[i] = i + 1;	/* an address each */
-	assert_busy(&p);
+	take_seats();
+	assert_busy();
 	server_until(server_controls() == CONTROL_SESSIONS_MAX);
-	seats[3] = 0;
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
+	srv.server.handovers.seats[3] = 0;
+	open_session(&p, CONTROL_STATS);
 	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
 	peer_close(&p);
-	server_until(server_controls() == CONTROL_SESSIONS_MAX - 1);
-	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
-		seats[i] = 0;
-	server_assert_all_back();
+	give_seats_back(CONTROL_SESSIONS_MAX - 1);
 }
 
 /* Somebody has as many addresses as there may be sessions. */
 TEST(control__all_seats_taken__the_longest_idle_makes_room_for_another_address)
 {
-	_Atomic uint64_t *seats = srv.server.handovers.seats;
 	struct peer first, second, watcher, p;
-	uint8_t buf[FRAME_CONTROL_BYTES];
 
 	server_rig_start();
-	srv.peers_from = "127.0.0.10";
-	connect_and_handshake(&watcher);
-	peer_send(&watcher, buf, frame_encode_watch(100, buf));
+	watch_from("127.0.0.10", &watcher);
 	srv.peers_from = "127.0.0.11";
-	connect_and_handshake(&first);
+	peer_shake_hands(&first);
 	json_decref(ask_json(&first, CONTROL_MARK));	/* it measures */
 	clock_move(NS_PER_S);
-	srv.peers_from = "127.0.0.12";
-	connect_and_handshake(&second);
-	json_decref(ask_json(&second, CONTROL_STATS));
-	for (uint64_t i = server_controls(); i < CONTROL_SESSIONS_MAX; i++)
-		seats[i] = i + 1;
+	open_session_from("127.0.0.12", &second, CONTROL_STATS);
+	take_seats();
 	srv.peers_from = "127.0.0.13";
-	assert_busy(&p);
+	assert_busy();
 	clock_move(4 * NS_PER_S);
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
+	open_session(&p, CONTROL_STATS);
 	assert_int_equal(counter_get(&srv.server.control_stats.closed[CLOSE_CROWDED_OUT]), 1);
 	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
 	json_decref(ask_json(&first, CONTROL_STATS));
@@ -623,35 +547,26 @@ TEST(control__all_seats_taken__the_longest_idle_makes_room_for_another_address)
 	peer_close(&second);
 	peer_close(&p);
 	peer_abort(&watcher);
-	server_until(server_controls() == CONTROL_SESSIONS_MAX - 3);
-	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
-		seats[i] = 0;
-	server_assert_all_back();
+	give_seats_back(CONTROL_SESSIONS_MAX - 3);
 }
 
 /* A client with many addresses holds all sessions, and none of them is ever idle. */
 TEST(control__all_seats_watch__the_newest_makes_room_for_the_own_machine)
 {
-	_Atomic uint64_t *seats = srv.server.handovers.seats;
 	static uint8_t report[FRAME_REPORT_BYTES_MAX];
 	struct peer watchers[2], p;
-	uint8_t buf[FRAME_CONTROL_BYTES];
 	bool ended = false;
 
 	server_rig_start();
 	for (int i = 0; i < 2; i++) {
-		srv.peers_from = i ? "127.0.0.11" : "127.0.0.10";
-		connect_and_handshake(&watchers[i]);
-		peer_send(&watchers[i], buf, frame_encode_watch(100, buf));
+		watch_from(i ? "127.0.0.11" : "127.0.0.10", &watchers[i]);
 		assert_true(peer_read_frame(&watchers[i], report) > 0);
 	}
-	for (uint64_t i = server_controls(); i < CONTROL_SESSIONS_MAX; i++)
-		seats[i] = i + 1;
+	take_seats();
 	srv.peers_from = "127.0.0.12";
-	assert_busy(&p);
+	assert_busy();
 	srv.peers_from = NULL;
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
+	open_session(&p, CONTROL_STATS);
 	assert_int_equal(counter_get(&srv.server.control_stats.closed[CLOSE_CROWDED_OUT]), 1);
 	assert_int_equal(server_controls(), CONTROL_SESSIONS_MAX);
 	assert_true(peer_read_frame(&watchers[0], report) > 0);
@@ -661,47 +576,35 @@ TEST(control__all_seats_watch__the_newest_makes_room_for_the_own_machine)
 	peer_close(&p);
 	peer_abort(&watchers[0]);
 	peer_abort(&watchers[1]);
-	server_until(server_controls() == CONTROL_SESSIONS_MAX - 2);
-	for (uint64_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
-		seats[i] = 0;
-	server_assert_all_back();
+	give_seats_back(CONTROL_SESSIONS_MAX - 2);
 }
 
 /* Whoever holds all it can keeps nobody else from asking. */
 TEST(control__one_address_has_all_it_may__another_is_answered)
 {
-	_Atomic uint64_t *seats = srv.server.handovers.seats;
 	struct peer p;
-	struct addr here;
+	struct addr here = unit_addr("127.0.0.1", 0);
 
 	server_rig_start();
-	assert_int_equal(addr_parse("127.0.0.1", 0, &here), 0);
 	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED; i++)
-		seats[i] = addr_network(&here);
-	assert_busy(&p);
-	srv.peers_from = "127.0.0.12";
-	connect_and_handshake(&p);
-	json_decref(ask_json(&p, CONTROL_STATS));
+		srv.server.handovers.seats[i] = addr_network(&here);
+	assert_busy();
+	open_session_from("127.0.0.12", &p, CONTROL_STATS);
 	peer_close(&p);
-	server_until(server_controls() == CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED);
-	for (uint32_t i = 0; i < CONTROL_SESSIONS_MAX; i++)
-		seats[i] = 0;
-	server_assert_all_back();
+	give_seats_back(CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED);
 }
 
 TEST(control__limit_of_an_address__holds)
 {
-	struct peer p[3];
+	struct peer p[2];
 
 	srv.cfg.max_per_address = 2;
 	server_rig_start();
 	for (int i = 0; i < 2; i++) {
-		connect_and_handshake(&p[i]);
-		json_decref(ask_json(&p[i], CONTROL_STATS));
+		open_session(&p[i], CONTROL_STATS);
 	}
-	assert_busy(&p[2]);
-	for (int i = 0; i < 2; i++)
-		peer_close(&p[i]);
+	assert_busy();
+	peers_abort(p, 2);
 	server_until(server_controls() == 0);
 	server_assert_all_back();
 }
@@ -718,7 +621,7 @@ TEST(control__requests_in_advance__sixteen_are_answered)
 		int answers = 0;
 		struct peer p;
 
-		connect_and_handshake(&p);
+		peer_shake_hands(&p);
 		for (int j = 0; j < table[i].requests; j++)
 			frame_encode_control(j % 2 ? CONTROL_INFO : CONTROL_STATS, buf + j * FRAME_CONTROL_BYTES);
 		peer_send(&p, buf, (size_t)table[i].requests * FRAME_CONTROL_BYTES);
@@ -744,11 +647,10 @@ TEST(stop__sessions_in_every_state__closed_with_a_goodbye)
 	struct peer served, waits, comes;
 	size_t got;
 
-	server_rig_start();
-	connect_and_handshake(&served);
+	server_start_hello(&served);
 	json_decref(ask_json(&served, CONTROL_MARK));
-	connect_and_handshake(&waits);
-	connect_and_handshake(&comes);
+	peer_shake_hands(&waits);
+	peer_shake_hands(&comes);
 	srv.main_sleeps = true;
 	peer_send(&waits, buf, frame_encode_control(CONTROL_STATS, buf));
 	server_until(server_controls() == 2);

@@ -2,10 +2,7 @@
 /* Unit tests of sessions that watch (server/control.c, server/samples.c): what they get, and what they may not do. */
 #include "tests/unit/helpers/unit.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
@@ -30,46 +27,25 @@ static void watch(struct peer *p, uint16_t interval_ms)
 {
 	uint8_t buf[FRAME_CONTROL_BYTES];
 
-	peer_connect(p);
-	assert_true(peer_handshake(p));
+	peer_shake_hands(p);
 	peer_send(p, buf, frame_encode_watch(interval_ms, buf));
 }
 
-static json_t *next(struct peer *p)
+/* Starts the server, with a session that has had its first sample. */
+static void start_watching(struct peer *p, uint16_t interval_ms)
 {
-	uint8_t *frame = malloc(FRAME_REPORT_BYTES_MAX);
-	uint32_t n = peer_read_frame(p, frame);
-	json_t *o;
-
-	assert_true(n > FRAME_HEADER_BYTES);
-	assert_int_equal(frame[5], FRAME_REPORT);
-	o = json_loadb((char *)frame + FRAME_HEADER_BYTES, n - FRAME_HEADER_BYTES, 0, NULL);
-	free(frame);
-	assert_non_null(o);
-	return o;
+	server_rig_start();
+	watch(p, interval_ms);
+	json_decref(peer_read_report(p));
 }
 
 static double next_number(struct peer *p, const char *name)
 {
-	json_t *o = next(p);
+	json_t *o = peer_read_report(p);
 	double v = json_number_at(o, name);
 
 	json_decref(o);
 	return v;
-}
-
-static void assert_refused(uint8_t *frame, const char *word)
-{
-	struct peer p;
-
-	peer_connect(&p);
-	assert_true(peer_handshake(&p));
-	peer_send(&p, frame, FRAME_CONTROL_BYTES);
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
-	assert_int_equal(p.refuse.code, REFUSE_BAD_REQUEST);
-	if (!strstr(p.refuse.text, word))
-		fail_msg("'%s' does not say '%s'", p.refuse.text, word);
-	peer_close(&p);
 }
 
 TEST(watch__a_client__samples_at_the_interval_with_the_gauges)
@@ -80,7 +56,7 @@ TEST(watch__a_client__samples_at_the_interval_with_the_gauges)
 
 	server_rig_start();
 	watch(&p, 100);
-	o = next(&p);
+	o = peer_read_report(&p);
 	first = json_number_at(o, "taken_ns");
 	assert_true(json_number_at(o, "clients_connected") == 0);
 	assert_true(json_number_at(o, "skipped") == 0);
@@ -96,7 +72,7 @@ TEST(watch__a_client__samples_at_the_interval_with_the_gauges)
 	peer_go_live(&client, 0);
 	/* The shard publishes what it has within 10 ms of activity. */
 	for (int i = 0; i < 100; i++) {
-		o = next(&p);
+		o = peer_read_report(&p);
 		if (json_number_at(o, "clients_connected") == 1)
 			break;
 		json_decref(o);
@@ -114,12 +90,10 @@ TEST(watch__is_over__files_closed)
 	uint64_t before, during;
 	struct peer p, q;
 
-	server_rig_start();
-	peer_connect(&q);
-	assert_true(peer_handshake(&q));
+	server_start_hello(&q);
 	before = open_fds();
 	watch(&p, 60000);
-	json_decref(next(&p));
+	json_decref(peer_read_report(&p));
 	during = open_fds();
 	/* Two sockets, and six files and one for each thread. */
 	assert_in_range(during, before + 2 + 6 + 1, before + 2 + 6 + SAMPLE_THREADS_MAX);
@@ -129,40 +103,38 @@ TEST(watch__is_over__files_closed)
 	peer_abort(&q);
 }
 
-TEST(watch__interval_that_is_not_allowed__refused)
+SERVED_TEST(watch__interval_that_is_not_allowed__refused)
 {
 	static const uint16_t bad[] = { 0, 1, 99, 60001, 65535 };
 	uint8_t frame[FRAME_CONTROL_BYTES];
+	struct peer p;
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
-		(void)frame_encode_watch(bad[i], frame);
-		assert_refused(frame, "100 to 60000");
+		peer_shake_hands(&p);
+		peer_assert_refused(&p, frame, frame_encode_watch(bad[i], frame), REFUSE_BAD_REQUEST, "100 to 60000");
 	}
 	(void)frame_encode_control(CONTROL_STATS, frame);
 	frame[11] = 100;
-	assert_refused(frame, "CONTROL interval");
-	server_assert_all_back();
+	peer_shake_hands(&p);
+	peer_assert_refused(&p, frame, FRAME_CONTROL_BYTES, REFUSE_BAD_REQUEST, "CONTROL interval");
 }
 
-TEST(watch__another_request_or_a_part_of_one__cut_off)
+SERVED_TEST(watch__another_request_or_a_part_of_one__cut_off)
 {
 	static const size_t lengths[] = { 1, FRAME_HEADER_BYTES, FRAME_CONTROL_BYTES };
 	uint8_t frame[FRAME_CONTROL_BYTES];
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
 		struct peer p;
 
 		watch(&p, 100);
-		json_decref(next(&p));
+		json_decref(peer_read_report(&p));
 		(void)frame_encode_watch(100, frame);
 		peer_send(&p, frame, lengths[i]);
 		server_until(server_controls() == 0);
 		assert_int_equal(server_closed(CLOSE_FAILED), i + 1);
 		peer_abort(&p);
 	}
-	server_assert_all_back();
 }
 
 /* A session that asks for reports may begin to watch, and gets no more reports then. */
@@ -171,9 +143,7 @@ TEST(watch__after_stats__samples)
 	uint8_t frame[FRAME_CONTROL_BYTES];
 	struct peer p;
 
-	server_rig_start();
-	peer_connect(&p);
-	assert_true(peer_handshake(&p));
+	server_start_hello(&p);
 	peer_send(&p, frame, frame_encode_control(CONTROL_STATS, frame));
 	assert_true(next_number(&p, "uptime_s") >= 0);
 	peer_send(&p, frame, frame_encode_watch(100, frame));
@@ -183,26 +153,22 @@ TEST(watch__after_stats__samples)
 	server_until(server_controls() == 0);
 }
 
-TEST(watch__many__each_its_samples_and_reports_are_still_answered)
+SERVED_TEST(watch__many__each_its_samples_and_reports_are_still_answered)
 {
 	struct peer p[40], asks;
 	uint8_t frame[FRAME_CONTROL_BYTES];
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(p); i++)
 		watch(&p[i], (uint16_t)(100 + 10 * i));
 	for (int round = 0; round < 3; round++)
 		for (size_t i = 0; i < N_ELEMENTS(p); i++)
 			assert_true(next_number(&p[i], "taken_ns") > 0);
-	peer_connect(&asks);
-	assert_true(peer_handshake(&asks));
+	peer_shake_hands(&asks);
 	peer_send(&asks, frame, frame_encode_control(CONTROL_STATS, frame));
 	assert_true(next_number(&asks, "clients.control") == N_ELEMENTS(p) + 1);
 	peer_abort(&asks);
-	for (size_t i = 0; i < N_ELEMENTS(p); i++)
-		peer_abort(&p[i]);
+	peers_abort(p, N_ELEMENTS(p));
 	server_until(server_controls() == 0);
-	server_assert_all_back();
 }
 
 /* A client's kernel answers with RST when it closes a socket that holds a sample which was not read. */
@@ -211,9 +177,7 @@ TEST(watch__ends_with_a_sample_unread__no_failure)
 	struct peer p;
 	uint8_t byte;
 
-	server_rig_start();
-	watch(&p, 100);
-	json_decref(next(&p));
+	start_watching(&p, 100);
 	while (recv(tls_fd(p.tls), &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
 		server_wait();
 	peer_close(&p);
@@ -233,7 +197,7 @@ static void watch_and_stop_reading(struct peer *p)
 	assert_true(peer_handshake(p));
 	fd_of_server = tls_fd(server_only(CONN_ST_HELLO)->io.tls);
 	peer_send(p, frame, frame_encode_watch(100, frame));
-	json_decref(next(p));
+	json_decref(peer_read_report(p));
 	/* Bytes that are no TLS record: nothing of them is read before they are taken out again. */
 	for (size_t n = sizeof(junk); n > 0; n /= 2)
 		while (send(fd_of_server, junk, n, MSG_DONTWAIT) > 0)
@@ -256,7 +220,7 @@ TEST(watch__never_reads__samples_skipped_and_counted)
 		if (junk[0]) /* a record of the server's came behind them: it is lost with them */
 			break;
 	for (int i = 0; i < 20 && skipped == 0; i++) {
-		o = next(&p);
+		o = peer_read_report(&p);
 		skipped = json_number_at(o, "skipped");
 		json_decref(o);
 	}
@@ -267,13 +231,12 @@ TEST(watch__never_reads__samples_skipped_and_counted)
 
 /* Samples that are due meanwhile give it no more time; the first few count as written, as a socket of TLS joins small writes
  * (tls_socket.h): 20 s later there are no more of those. */
-TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout)
+SERVED_TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout)
 {
 	uint64_t before, failures;
 	struct fail failure;
 	struct peer p;
 
-	server_rig_start();
 	before = open_fds();
 	watch_and_stop_reading(&p);
 	for (int s = 10; s <= 110; s += 10) {
@@ -290,7 +253,6 @@ TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout)
 	assert_int_equal(failures, 1);
 	peer_abort(&p);
 	assert_int_equal(open_fds(), before);
-	server_assert_all_back();
 }
 
 /* One that reads stays for as long as it does. */
@@ -301,10 +263,10 @@ TEST(watch__reads_for_longer_than_120_s__stays)
 	server_rig_start();
 	watch(&p, 60000);
 	for (int i = 0; i < 4; i++) {
-		json_decref(next(&p));
+		json_decref(peer_read_report(&p));
 		clock_move(60 * NS_PER_S);
 	}
-	json_decref(next(&p));
+	json_decref(peer_read_report(&p));
 	assert_int_equal(server_controls(), 1);
 	peer_close(&p);
 	server_until(server_controls() == 0);
@@ -315,9 +277,7 @@ TEST(stop__somebody_watches__closed_with_a_goodbye)
 	uint8_t frame[FRAME_REFUSE_BYTES_MAX];
 	struct peer p;
 
-	server_rig_start();
-	watch(&p, 60000);
-	json_decref(next(&p));
+	start_watching(&p, 60000);
 	control_stop(srv.control);
 	assert_int_equal(server_controls(), 0);
 	assert_int_equal(peer_read_frame(&p, frame), 0);

@@ -4,22 +4,13 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/un.h>
 
 #include "common/base/addr.h"
 
-static struct addr parsed(const char *text, uint16_t port)
-{
-	struct addr a;
-
-	assert_int_equal(addr_parse(text, port, &a), 0);
-	return a;
-}
-
 TEST(parse__ipv4__family_port_and_length)
 {
-	struct addr a = parsed("10.1.2.3", 7471);
+	struct addr a = unit_addr("10.1.2.3", 7471);
 	const struct sockaddr_in *sin = (const struct sockaddr_in *)&a.ss;
 
 	assert_int_equal(sin->sin_family, AF_INET);
@@ -30,7 +21,7 @@ TEST(parse__ipv4__family_port_and_length)
 
 TEST(parse__ipv6__family_port_and_length)
 {
-	struct addr a = parsed("fe80::1", 65535);
+	struct addr a = unit_addr("fe80::1", 65535);
 
 	assert_int_equal(a.ss.ss_family, AF_INET6);
 	assert_int_equal(addr_port(&a), 65535);
@@ -52,7 +43,7 @@ TEST(parse__not_an_address__einval)
 TEST(from_sockaddr__other_family__refused)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	struct addr a, b = parsed("::1", 9);
+	struct addr a, b = unit_addr("::1", 9);
 
 	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&un, &a), -EAFNOSUPPORT);
 	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&b.ss, &a), 0);
@@ -65,7 +56,7 @@ TEST(bytes__ipv4__mapped_both_ways)
 	static const uint8_t mapped[16] = {
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 7
 	};
-	struct addr a = parsed("192.0.2.7", 5), b;
+	struct addr a = unit_addr("192.0.2.7", 5), b;
 	uint8_t bytes[16];
 
 	addr_to_bytes(&a, bytes);
@@ -93,7 +84,7 @@ TEST(set_port__both_families__only_the_port)
 	static const char *const texts[] = { "10.0.0.1", "2001:db8::1" };
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
-		struct addr a = parsed(texts[i], 1), b = a;
+		struct addr a = unit_addr(texts[i], 1), b = a;
 
 		addr_set_port(&a, 0x1234);
 		assert_int_equal(addr_port(&a), 0x1234);
@@ -103,8 +94,8 @@ TEST(set_port__both_families__only_the_port)
 
 TEST(same_host__mapped_and_plain__equal_others_not)
 {
-	struct addr plain = parsed("10.0.0.1", 1), mapped = parsed("::ffff:10.0.0.1", 2);
-	struct addr other = parsed("10.0.0.2", 1), v6 = parsed("::10.0.0.1", 1);
+	struct addr plain = unit_addr("10.0.0.1", 1), mapped = unit_addr("::ffff:10.0.0.1", 2);
+	struct addr other = unit_addr("10.0.0.2", 1), v6 = unit_addr("::10.0.0.1", 1);
 
 	assert_true(addr_same_host(&plain, &mapped));
 	assert_false(addr_same_host(&plain, &other));
@@ -119,7 +110,7 @@ TEST(is_any__zero_addresses__only_those)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		struct addr a = parsed(cases[i].text, 7);
+		struct addr a = unit_addr(cases[i].text, 7);
 
 		assert_int_equal(addr_is_any(&a), cases[i].any);
 	}
@@ -127,8 +118,8 @@ TEST(is_any__zero_addresses__only_those)
 
 TEST(text__both_families__host_and_port)
 {
-	struct addr v4 = parsed("10.0.0.1", 7471), v6 = parsed("fe80::1", 7471);
-	struct addr longest = parsed("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", 65535);
+	struct addr v4 = unit_addr("10.0.0.1", 7471), v6 = unit_addr("fe80::1", 7471);
+	struct addr longest = unit_addr("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", 65535);
 	char text[ADDR_TEXT_MAX];
 
 	assert_string_equal(addr_host_text(&v4, text), "10.0.0.1");
@@ -141,7 +132,7 @@ TEST(text__both_families__host_and_port)
 
 static uint64_t network(const char *text)
 {
-	struct addr a = parsed(text, 1), b = parsed(text, 2);
+	struct addr a = unit_addr(text, 1), b = unit_addr(text, 2);
 
 	assert_true(addr_network(&a) == addr_network(&b));
 	return addr_network(&a);

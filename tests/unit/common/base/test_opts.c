@@ -105,6 +105,20 @@ static void assert_parses(const char *arguments)
 	assert_string_equal(p.err, "");
 }
 
+/* They parse, and *stored, a member of p.config, is this number. */
+static void assert_stores(const char *arguments, const uint64_t *stored, uint64_t number)
+{
+	assert_parses(arguments);
+	assert_true(*stored == number);
+}
+
+/* They parse, and the first that is no option is this one of argv. */
+static void assert_ends_at(const char *arguments, int first_arg)
+{
+	assert_parses(arguments);
+	assert_int_equal(p.first_arg, first_arg);
+}
+
 static void assert_refused(const char *arguments, const char *message)
 {
 	assert_int_equal(parse(arguments), OPTS_ERROR);
@@ -115,28 +129,19 @@ static void assert_refused(const char *arguments, const char *message)
 
 TEST(uint__digits__stored)
 {
-	assert_parses("--clients 1");
-	assert_int_equal(p.config.clients, 1);
-	assert_parses("--clients=100000");
-	assert_int_equal(p.config.clients, 100000);
-	assert_parses("--any=0");
-	assert_int_equal(p.config.any, 0);
-	assert_parses("--any=18446744073709551615");
-	assert_true(p.config.any == UINT64_MAX);
-	assert_parses("--any=0000000000000000000000000000012");
-	assert_int_equal(p.config.any, 12);
+	assert_stores("--clients 1", &p.config.clients, 1);
+	assert_stores("--clients=100000", &p.config.clients, 100000);
+	assert_stores("--any=0", &p.config.any, 0);
+	assert_stores("--any=18446744073709551615", &p.config.any, UINT64_MAX);
+	assert_stores("--any=0000000000000000000000000000012", &p.config.any, 12);
 }
 
 TEST(size__suffixes__powers_of_1024)
 {
-	assert_parses("--size 64");
-	assert_int_equal(p.config.size, 64);
-	assert_parses("--size 3k");
-	assert_int_equal(p.config.size, 3 * 1024);
-	assert_parses("--size 5M");
-	assert_int_equal(p.config.size, 5 * 1024 * 1024);
-	assert_parses("--size=4G");
-	assert_int_equal(p.config.size, UINT64_C(4294967296));
+	assert_stores("--size 64", &p.config.size, 64);
+	assert_stores("--size 3k", &p.config.size, 3 * 1024);
+	assert_stores("--size 5M", &p.config.size, 5 * 1024 * 1024);
+	assert_stores("--size=4G", &p.config.size, UINT64_C(4294967296));
 }
 
 TEST(duration__units_and_fractions__exact_ns)
@@ -209,7 +214,7 @@ TEST(list__as_long_as_allowed__taken)
 	assert_int_equal(p.config.steps.n, OPT_LIST_MAX);
 	strcat(arguments, ",2");
 	assert_int_equal(parse(arguments), OPTS_ERROR);
-	assert_non_null(strstr(p.err, "is too long; allowed: 1 to 500 each, comma-separated, "));
+	assert_says(p.err, "is too long; allowed: 1 to 500 each, comma-separated, ");
 	assert_int_equal(p.config.steps.n, 0);
 }
 
@@ -225,16 +230,11 @@ TEST(flag__given__true)
 
 TEST(operands__end_the_options__first_arg)
 {
-	assert_parses("");
-	assert_int_equal(p.first_arg, 1);
-	assert_parses("--clients 5");
-	assert_int_equal(p.first_arg, 3);
-	assert_parses("--clients=5 file --bogus");
-	assert_int_equal(p.first_arg, 2);
-	assert_parses("--verbose -- --bogus");
-	assert_int_equal(p.first_arg, 3);
-	assert_parses("- --bogus");
-	assert_int_equal(p.first_arg, 1);
+	assert_ends_at("", 1);
+	assert_ends_at("--clients 5", 3);
+	assert_ends_at("--clients=5 file --bogus", 2);
+	assert_ends_at("--verbose -- --bogus", 3);
+	assert_ends_at("- --bogus", 1);
 }
 
 TEST(operands_last__mixed__options_first_in_order)
@@ -297,14 +297,20 @@ static void assert_value_refused(const char *name, const char *value, const char
 	assert_true(p.config.mode == -1 && !p.config.name && !p.config.steps.n);
 }
 
+static void assert_all_refused(const char *name, const char *const *values, size_t n, const char *problem,
+			       const char *allowed)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_value_refused(name, values[i], problem, allowed);
+}
+
 TEST(uint__not_digits__refused)
 {
 	static const char *const bad[] = {
 		"-1", "+1", "1e3", "0x10", "1.0", "1k", "1,2", "12a", "a",
 	};
 
-	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
-		assert_value_refused("clients", bad[i], "is not a whole number", CLIENTS_ALLOWED);
+	assert_all_refused("clients", bad, N_ELEMENTS(bad), "is not a whole number", CLIENTS_ALLOWED);
 }
 
 /* The last three wrap to small numbers in 64 bits: 2^64, 2^64 + 5 and 10 * 2^64. */
@@ -321,9 +327,8 @@ TEST(size__not_a_size__refused)
 {
 	static const char *const bad[] = { "k", "1K", "1m", "1kB", "-1k", "1.5k", "1kk", "G" };
 
-	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
-		assert_value_refused("size", bad[i], "is not a number of bytes (suffix k, M or G)",
-				     SIZE_ALLOWED);
+	assert_all_refused("size", bad, N_ELEMENTS(bad), "is not a number of bytes (suffix k, M or G)",
+			   SIZE_ALLOWED);
 }
 
 /* The last two are 2^64 bytes and a GiB more. */
@@ -331,8 +336,7 @@ TEST(size__out_of_range__refused)
 {
 	static const char *const bad[] = { "63", "5G", "17179869184G", "17179869185G" };
 
-	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
-		assert_value_refused("size", bad[i], "is not allowed", SIZE_ALLOWED);
+	assert_all_refused("size", bad, N_ELEMENTS(bad), "is not allowed", SIZE_ALLOWED);
 }
 
 TEST(duration__not_a_duration__refused)
@@ -341,10 +345,8 @@ TEST(duration__not_a_duration__refused)
 		".5", "5.", "1.s", "-1", "+1", "1e3", "1ns", "1S", "1d", "s", "1.5.2", "1ss", "1,5",
 	};
 
-	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
-		assert_value_refused("duration", bad[i],
-				     "is not a duration (seconds, or suffix us, ms, s, m or h)",
-				     DURATION_ALLOWED);
+	assert_all_refused("duration", bad, N_ELEMENTS(bad), "is not a duration (seconds, or suffix us, ms, s, m or h)",
+			   DURATION_ALLOWED);
 }
 
 /* Past 64 bits in ns, in the number (2^64 + 5), and only with the fraction added. */
@@ -355,17 +357,14 @@ TEST(duration__out_of_range__refused)
 		"18446744073709551621", "18446744073.709551616", "5124095.6h",
 	};
 
-	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
-		assert_value_refused("duration", bad[i], "is not allowed", DURATION_ALLOWED);
+	assert_all_refused("duration", bad, N_ELEMENTS(bad), "is not allowed", DURATION_ALLOWED);
 }
 
 TEST(duration__too_fine__refused)
 {
 	static const char *const bad[] = { "0.0000000001", "1.5000000000000000000001", "1.0001us" };
 
-	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
-		assert_value_refused("duration", bad[i], "is finer than a nanosecond",
-				     DURATION_ALLOWED);
+	assert_all_refused("duration", bad, N_ELEMENTS(bad), "is finer than a nanosecond", DURATION_ALLOWED);
 }
 
 TEST(choice__other_text__refused)
@@ -380,11 +379,8 @@ TEST(list__bad__refused)
 	static const char *const no_list[] = { "1,,2", ",1", "1,", "1;2", "1,-2", "1,2x", "x" };
 	static const char *const not_allowed[] = { "1,0", "501", "1,18446744073709551617" };
 
-	for (size_t i = 0; i < N_ELEMENTS(no_list); i++)
-		assert_value_refused("steps", no_list[i], "is not a list of whole numbers",
-				     STEPS_ALLOWED);
-	for (size_t i = 0; i < N_ELEMENTS(not_allowed); i++)
-		assert_value_refused("steps", not_allowed[i], "is not allowed", STEPS_ALLOWED);
+	assert_all_refused("steps", no_list, N_ELEMENTS(no_list), "is not a list of whole numbers", STEPS_ALLOWED);
+	assert_all_refused("steps", not_allowed, N_ELEMENTS(not_allowed), "is not allowed", STEPS_ALLOWED);
 }
 
 TEST(sizes__single_and_ranges__in_their_order)
@@ -405,10 +401,9 @@ TEST(sizes__bad__refused)
 	static const char *const not_allowed[] = { "0", "3M", "1,0", "0-4", "1-4M", "8-4", "1-2,3M" };
 	static const char *const no_sizes[] = { ",", "1,", "1,,2", "-", "1-", "-2", "1-2-3", "x", "1kk", "1-x" };
 
-	for (size_t i = 0; i < N_ELEMENTS(not_allowed); i++)
-		assert_value_refused("sizes", not_allowed[i], "is not allowed", SIZES_ALLOWED);
-	for (size_t i = 0; i < N_ELEMENTS(no_sizes); i++)
-		assert_value_refused("sizes", no_sizes[i], "is not a number of bytes (suffix k, M or G)", SIZES_ALLOWED);
+	assert_all_refused("sizes", not_allowed, N_ELEMENTS(not_allowed), "is not allowed", SIZES_ALLOWED);
+	assert_all_refused("sizes", no_sizes, N_ELEMENTS(no_sizes), "is not a number of bytes (suffix k, M or G)",
+			   SIZES_ALLOWED);
 	/* A list of 64 and one more. */
 	assert_value_refused("sizes", "1-1M,1-1M,1-1M,1,1", "is too long", SIZES_ALLOWED);
 }
@@ -494,7 +489,7 @@ TEST(error__hostile_text__one_short_line)
 	memset(arguments + len, '7', sizeof(arguments) - len - 1);
 	assert_int_equal(parse(arguments), OPTS_ERROR);
 	assert_true(strlen(p.err) < 200);
-	assert_non_null(strstr(p.err, "777... is not a whole number; allowed: 1 to 100000"));
+	assert_says(p.err, "777... is not a whole number; allowed: 1 to 100000");
 }
 
 TEST(error__small_buffer__cut_and_terminated)
@@ -701,7 +696,7 @@ TEST(opts_print_help__topics__their_options)
 	assert_string_equal(text, common);
 	free(text);
 	text = help_text(&grouped, "how");
-	assert_non_null(strstr(text, how));
+	assert_says(text, how);
 	assert_null(strstr(text, "--burst"));
 	free(text);
 	text = help_text(&with_hidden, "all");
@@ -710,8 +705,8 @@ TEST(opts_print_help__topics__their_options)
 	assert_non_null(strstr(text, "--name"));
 	free(text);
 	text = help_text(&grouped, "all");
-	assert_non_null(strstr(text, how));
-	assert_non_null(strstr(text, "--cycles N "));
+	assert_says(text, how);
+	assert_says(text, "--cycles N ");
 	free(text);
 	text = help_text(&grouped, "markdown");
 	assert_string_equal(text, markdown);

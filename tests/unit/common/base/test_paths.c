@@ -3,9 +3,7 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,15 +24,6 @@ static int tear_down(void **state)
 	return chdir("/") || scratch_remove(dir);
 }
 
-static void put_file(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
-	assert_int_equal(fclose(f), 0);
-}
-
 static int set_up(void **state)
 {
 	(void)state;
@@ -42,7 +31,7 @@ static int set_up(void **state)
 	disk_full_errno = ENOSPC;
 	if (scratch_make(dir) || chdir(dir) || mkdir("in", 0777) || mkdir("out", 0777))
 		return -1;
-	put_file("out/victim", "precious");
+	scratch_put(".", "out/victim", "precious");
 	folder = path_open_folder("in");
 	return folder < 0;
 }
@@ -97,7 +86,7 @@ TEST(write_in__a_link_for_the_file_or_its_temporary__refused)
 			assert_false(exists("in/f.tmp"));
 		}
 	}
-	assert_non_null(strstr(path_error(-ELOOP), "symbolic link"));
+	assert_says(path_error(-ELOOP), "symbolic link");
 	assert_string_equal(path_error(-ENOSPC), strerror(ENOSPC));
 }
 
@@ -111,7 +100,7 @@ TEST(make_file__anything_there__refused)
 	assert_int_equal(symlink("../out/none", "in/f"), 0);
 	assert_int_equal(path_make_file(folder, "f"), -ELOOP);
 	assert_false(exists("out/none"));
-	put_file("in/g", "");
+	scratch_put(".", "in/g", "");
 	assert_int_equal(path_make_file(folder, "g"), -EEXIST);
 	fd = path_make_file(folder, "h");
 	assert_true(fd >= 0);
@@ -129,7 +118,7 @@ TEST(make_folder__a_link_to_one__refused)
 	assert_int_equal(path_make_folder(folder, "tables"), -ELOOP);
 	assert_false(exists("out/none"));
 	assert_int_equal(unlink("in/tables"), 0);
-	put_file("in/tables", "");
+	scratch_put(".", "in/tables", "");
 	assert_int_equal(path_make_folder(folder, "tables"), -ENOTDIR);
 	assert_int_equal(unlink("in/tables"), 0);
 	for (int i = 0; i < 2; i++) {
@@ -171,7 +160,7 @@ TEST(write_in__folder_exchanged_for_a_link__stays_in_the_old_one)
 
 TEST(write_in__temporary_left_by_a_killed_run__replaced)
 {
-	put_file("in/f.tmp", "half of");
+	scratch_put(".", "in/f.tmp", "half of");
 	assert_int_equal(path_write_in(folder, "f", write_text, "new"), 0);
 	assert_string_equal(text_of("in/f"), "new");
 	assert_false(exists("in/f.tmp"));
@@ -200,7 +189,7 @@ TEST(write_in__disk_full__its_errno_and_no_file)
 			assert_false(exists("in/f.tmp"));
 			assert_int_equal(exists("in/f"), old);
 		}
-		put_file("in/f", "old");
+		scratch_put(".", "in/f", "old");
 	}
 	assert_string_equal(text_of("in/f"), "old");
 }

@@ -5,39 +5,26 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/hist/hist.h"
 #include "common/hist/hist_internal.h"
+#include "tests/unit/common/hist/hist_rig.h"
 
 #define N_SAMPLES      50000
 #define RELATIVE_ERROR 0.001	/* three significant digits */
 static const double percentiles[] = { 0.1, 1, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 100 };
 
-static struct hist *new_hist(void)
+static void record_all(struct hist *to, const uint64_t *values, size_t n)
 {
-	struct hist *h = NULL;
-
-	assert_int_equal(hist_new(&h), 0);
-	assert_non_null(h);
-	return h;
+	for (size_t i = 0; i < n; i++)
+		hist_record(to, values[i]);
 }
 
 static struct hist *hist_of(const uint64_t *values, size_t n)
 {
-	struct hist *h = new_hist();
+	struct hist *of = new_hist();
 
-	for (size_t i = 0; i < n; i++)
-		hist_record(h, values[i]);
-	return h;
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
+	record_all(of, values, n);
+	return of;
 }
 
 static int compare(const void *a, const void *b)
@@ -61,24 +48,23 @@ static void assert_near(uint64_t got, uint64_t exact)
 	assert_in_range(got, exact, exact + (uint64_t)((double)exact * RELATIVE_ERROR));
 }
 
-static void check_percentiles(const struct hist *h, uint64_t *values, size_t n)
+static void check_percentiles(const struct hist *of, uint64_t *values, size_t n)
 {
 	qsort(values, n, sizeof(*values), compare);
 	for (size_t i = 0; i < N_ELEMENTS(percentiles); i++)
-		assert_near(hist_percentile(h, percentiles[i]),
-			    exact_percentile(values, n, percentiles[i]));
-	assert_int_equal(hist_count(h), n);
-	assert_int_equal(hist_min(h), values[0]);
-	assert_int_equal(hist_max(h), values[n - 1]);
-	assert_int_equal(hist_percentile(h, 100), values[n - 1]);
+		assert_near(hist_percentile(of, percentiles[i]), exact_percentile(values, n, percentiles[i]));
+	assert_int_equal(hist_count(of), n);
+	assert_int_equal(hist_min(of), values[0]);
+	assert_int_equal(hist_max(of), values[n - 1]);
+	assert_int_equal(hist_percentile(of, 100), values[n - 1]);
 }
 
-static uint64_t cells_total(const struct hist *h)
+static uint64_t cells_total(const struct hist *of)
 {
 	uint64_t total = 0;
 
 	for (size_t i = 0; i < HIST_CELLS; i++)
-		total += counter_get(&h->cell[i]);
+		total += counter_get(&of->cell[i]);
 	return total;
 }
 
@@ -129,8 +115,6 @@ TEST(hist_cell_bounds__every_cell__adjoin_and_map_back)
 
 TEST(hist_new__nothing_recorded__all_zero)
 {
-	struct hist *h = new_hist();
-
 	assert_int_equal(hist_count(h), 0);
 	assert_int_equal(hist_min(h), 0);
 	assert_int_equal(hist_max(h), 0);
@@ -138,37 +122,30 @@ TEST(hist_new__nothing_recorded__all_zero)
 	assert_int_equal(hist_percentile(h, 50), 0);
 	assert_int_equal(hist_percentile(h, 100), 0);
 	assert_false(hist_supports(h, 0));
-	hist_free(h);
 	hist_free(NULL);
 }
 
 TEST(hist_percentile__uniform_samples__within_three_digits)
 {
-	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 42;
-	struct hist *h;
+	static uint64_t values[N_SAMPLES];
+	uint64_t seed = 42;
 
-	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
-		values[i] = next_random(&seed) % 10000000;
-	h = hist_of(values, N_SAMPLES);
+		values[i] = unit_random(&seed) % 10000000;
+	record_all(h, values, N_SAMPLES);
 	check_percentiles(h, values, N_SAMPLES);
-	hist_free(h);
-	free(values);
 }
 
 /* From 1 ns to 130 s, every magnitude equally likely: all buckets are used. */
 TEST(hist_percentile__every_magnitude__within_three_digits)
 {
-	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 7;
-	struct hist *h;
+	static uint64_t values[N_SAMPLES];
+	uint64_t seed = 7;
 
-	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
-		values[i] = (next_random(&seed) & HIST_MAX_TRACKABLE_NS) >> next_random(&seed) % 37;
-	h = hist_of(values, N_SAMPLES);
+		values[i] = (unit_random(&seed) & HIST_MAX_TRACKABLE_NS) >> unit_random(&seed) % 37;
+	record_all(h, values, N_SAMPLES);
 	check_percentiles(h, values, N_SAMPLES);
-	hist_free(h);
-	free(values);
 }
 
 TEST(hist_percentile__bucket_boundaries__exact_edges)
@@ -176,21 +153,20 @@ TEST(hist_percentile__bucket_boundaries__exact_edges)
 	const uint64_t values[] = { 0, 1, 2047, 2048, 4095, 4096, HIST_MAX_TRACKABLE_NS };
 	const uint64_t reported[] = { 0, 1, 2047, 2049, 4095, 4099, HIST_MAX_TRACKABLE_NS };
 	size_t n = N_ELEMENTS(values);
-	struct hist *h = hist_of(values, n);
 
+	record_all(h, values, n);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(hist_percentile(h, 100.0 * (double)(i + 1) / (double)n),
 				 reported[i]);
 	assert_int_equal(hist_percentile(h, 0), 0);
-	hist_free(h);
 }
 
 /* The cell of 1000001 reaches from 999936 to 1000447. */
 TEST(hist_percentile__one_sample__never_beyond_true_ends)
 {
 	const uint64_t values[] = { 1000001, 2000000 };
-	struct hist *h = hist_of(values, 1);
 
+	record_all(h, values, 1);
 	assert_int_equal(hist_percentile(h, 0), 1000001);
 	assert_int_equal(hist_percentile(h, 50), 1000001);
 	assert_int_equal(hist_percentile(h, 100), 1000001);
@@ -198,14 +174,11 @@ TEST(hist_percentile__one_sample__never_beyond_true_ends)
 	assert_int_equal(hist_percentile(h, 0), 1000001);
 	assert_int_equal(hist_percentile(h, 1e-300), 1000447);
 	assert_int_equal(hist_percentile(h, 50), 1000447);
-	hist_free(h);
 }
 
 /* 16.1 * 1000 / 100 is 161.00000000000003 in binary, and so are the other two. */
 TEST(hist_percentile__rank_on_a_rounding_edge__nearest_rank)
 {
-	struct hist *h = new_hist();
-
 	for (uint64_t v = 1; v <= 1000; v++)
 		hist_record(h, v);
 	for (uint64_t p = 1; p <= 100; p++)
@@ -216,45 +189,41 @@ TEST(hist_percentile__rank_on_a_rounding_edge__nearest_rank)
 	assert_int_equal(hist_percentile(h, 64.91), 650);
 	assert_int_equal(hist_percentile(h, 99.99), 1000);
 	assert_int_equal(hist_percentile(h, 1000), 1000);
-	hist_free(h);
 }
 
 TEST(hist_record__beyond_range__last_cell_and_true_maximum)
 {
 	const uint64_t values[] = { 5, HIST_MAX_TRACKABLE_NS + 1, 2 * HIST_MAX_TRACKABLE_NS };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
+	record_all(h, values, N_ELEMENTS(values));
 	assert_int_equal(hist_count(h), 3);
 	assert_int_equal(counter_get(&h->cell[HIST_CELLS - 1]), 2);
 	assert_int_equal(hist_max(h), 2 * HIST_MAX_TRACKABLE_NS);
 	assert_int_equal(hist_percentile(h, 100), 2 * HIST_MAX_TRACKABLE_NS);
 	assert_int_equal(hist_percentile(h, 33), 5);
-	hist_free(h);
 }
 
 TEST(hist_mean__odd_values__true_and_not_of_cells)
 {
 	const uint64_t values[] = { 1000001, 1000003, 2000007 };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
+	record_all(h, values, N_ELEMENTS(values));
 	assert_true(fabs(hist_mean(h) - 4000011.0 / 3.0) < 1e-6);
-	hist_free(h);
 }
 
 TEST(hist_mean__sum_beyond_64_bits__saturates)
 {
 	const uint64_t values[] = { UINT64_MAX, UINT64_MAX / 4 };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
+	record_all(h, values, N_ELEMENTS(values));
 	assert_true(hist_mean(h) == (double)UINT64_MAX / 2.0);
-	hist_free(h);
 }
 
 TEST(hist_reset__after_records__as_new)
 {
 	const uint64_t values[] = { 0, 77, 1000000, UINT64_MAX };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 
+	record_all(h, values, N_ELEMENTS(values));
 	hist_reset(h);
 	assert_int_equal(hist_count(h), 0);
 	assert_int_equal(hist_max(h), 0);
@@ -264,35 +233,30 @@ TEST(hist_reset__after_records__as_new)
 	assert_int_equal(hist_min(h), 9);
 	assert_int_equal(hist_max(h), 9);
 	assert_true(hist_mean(h) == 9.0);
-	hist_free(h);
 }
 
 TEST(hist_add__two_halves__same_as_all_in_one)
 {
-	uint64_t *values = calloc(N_SAMPLES, sizeof(*values)), seed = 3;
+	static uint64_t values[N_SAMPLES];
+	uint64_t seed = 3;
 	struct hist *all, *merged, *half;
 
-	assert_non_null(values);
 	for (size_t i = 0; i < N_SAMPLES; i++)
-		values[i] = next_random(&seed) % (i < N_SAMPLES / 2 ? 100000 : 90000000);
+		values[i] = unit_random(&seed) % (i < N_SAMPLES / 2 ? 100000 : 90000000);
 	all = hist_of(values, N_SAMPLES);
 	merged = hist_of(values, N_SAMPLES / 2);
 	half = hist_of(values + N_SAMPLES / 2, N_SAMPLES - N_SAMPLES / 2);
 	hist_add(merged, half);
 	assert_memory_equal(merged, all, sizeof(*all));
 	check_percentiles(merged, values, N_SAMPLES);
-	hist_free(all);
-	hist_free(merged);
-	hist_free(half);
-	free(values);
 }
 
 TEST(hist_add__empty_or_into_empty__changes_nothing_else)
 {
 	const uint64_t values[] = { 12345678, 99, HIST_MAX_TRACKABLE_NS + 5 };
-	struct hist *h = hist_of(values, N_ELEMENTS(values));
 	struct hist *empty = new_hist(), *copy = new_hist();
 
+	record_all(h, values, N_ELEMENTS(values));
 	hist_add(copy, h);
 	assert_memory_equal(copy, h, sizeof(*h));
 	hist_add(copy, empty);
@@ -304,9 +268,6 @@ TEST(hist_add__empty_or_into_empty__changes_nothing_else)
 	hist_reset(copy);
 	hist_add(copy, h);
 	assert_memory_equal(copy, h, sizeof(*h));
-	hist_free(h);
-	hist_free(empty);
-	hist_free(copy);
 }
 
 /* What a reader sees that comes between a record's stores: cells ahead of sum, min and max. */
@@ -331,8 +292,6 @@ TEST(hist_add__torn_source__figures_fit_the_cells)
 	assert_int_equal(hist_index(hist_min(copy)), hist_index(1000000));
 	assert_int_equal(hist_index(hist_max(copy)), hist_index(1000000));
 	assert_int_equal(hist_index((uint64_t)hist_mean(copy)), hist_index(1000000));
-	hist_free(torn);
-	hist_free(copy);
 }
 
 TEST(hist_diff__two_snapshots__what_came_between)
@@ -353,9 +312,6 @@ TEST(hist_diff__two_snapshots__what_came_between)
 	hist_diff(d, later, later);
 	assert_int_equal(hist_count(d), 0);
 	assert_int_equal(hist_max(d), 0);
-	hist_free(earlier);
-	hist_free(later);
-	hist_free(d);
 }
 
 TEST(hist_diff__from_nothing__bounded_by_true_minimum_and_maximum)
@@ -368,9 +324,6 @@ TEST(hist_diff__from_nothing__bounded_by_true_minimum_and_maximum)
 	hist_record(later, 3 * HIST_MAX_TRACKABLE_NS);
 	hist_diff(d, later, empty);
 	assert_int_equal(hist_max(d), 3 * HIST_MAX_TRACKABLE_NS);
-	hist_free(empty);
-	hist_free(later);
-	hist_free(d);
 }
 
 TEST(hist_diff__reset_in_between__nothing_negative)
@@ -383,9 +336,6 @@ TEST(hist_diff__reset_in_between__nothing_negative)
 	assert_int_equal(hist_min(d), 700);
 	assert_int_equal(hist_max(d), 700);
 	assert_true(hist_mean(d) == 700.0);
-	hist_free(earlier);
-	hist_free(later);
-	hist_free(d);
 }
 
 TEST(hist_supports__sample_thresholds__95_percent_one_sided)
@@ -396,7 +346,6 @@ TEST(hist_supports__sample_thresholds__95_percent_one_sided)
 	} rules[] = {
 		{ 50, 5 }, { 90, 29 }, { 95, 59 }, { 99, 299 }, { 99.9, 2995 }, { 99.99, 29956 },
 	};
-	struct hist *h = new_hist();
 
 	for (size_t i = 0; i < N_ELEMENTS(rules); i++) {
 		hist_reset(h);
@@ -407,7 +356,6 @@ TEST(hist_supports__sample_thresholds__95_percent_one_sided)
 		assert_true(hist_supports(h, rules[i].percentile));
 	}
 	assert_false(hist_supports(h, 100));
-	hist_free(h);
 }
 
 #define SNAPSHOTS 200
@@ -424,7 +372,7 @@ static void *record_until_told(void *arg)
 	uint64_t seed = 11;
 
 	for (; !atomic_load(&w->stop); w->n++)
-		hist_record(w->h, next_random(&seed) >> (24 + w->n % 24));
+		hist_record(w->h, unit_random(&seed) >> (24 + w->n % 24));
 	return NULL;
 }
 
@@ -437,49 +385,48 @@ static void check_snapshot(const struct hist *snapshot)
 	assert_int_equal(hist_percentile(snapshot, 100), hist_max(snapshot));
 }
 
-/* Adds what came since `earlier`, which becomes the new snapshot. Returns how much that was. */
-static uint64_t take_snapshot(const struct hist *live, struct hist *earlier, struct hist *sum)
-{
-	struct hist *snapshot = new_hist(), *d = new_hist();
-	uint64_t news;
+struct snapshots {
+	struct hist *earlier, *now, *news, *sum;
+};
 
-	hist_add(snapshot, live);
-	check_snapshot(snapshot);
-	hist_diff(d, snapshot, earlier);
-	check_snapshot(d);
-	news = hist_count(d);
-	assert_int_equal(news, hist_count(snapshot) - hist_count(earlier));
-	hist_add(sum, d);
-	hist_reset(earlier);
-	hist_add(earlier, snapshot);
-	hist_free(snapshot);
-	hist_free(d);
-	return news;
+/* Adds what came since the earlier snapshot to the sum. Returns how much that was. */
+static uint64_t take_snapshot(const struct hist *live, struct snapshots *s)
+{
+	uint64_t n;
+
+	hist_reset(s->now);
+	hist_add(s->now, live);
+	check_snapshot(s->now);
+	hist_diff(s->news, s->now, s->earlier);
+	check_snapshot(s->news);
+	n = hist_count(s->news);
+	assert_int_equal(n, hist_count(s->now) - hist_count(s->earlier));
+	hist_add(s->sum, s->news);
+	hist_reset(s->earlier);
+	hist_add(s->earlier, s->now);
+	return n;
 }
 
 TEST(hist_add__while_another_thread_records__valid_snapshots)
 {
-	struct writer w = { .h = new_hist() };
-	struct hist *earlier = new_hist(), *sum = new_hist();
+	struct writer w = { .h = h };
+	struct snapshots s = { new_hist(), new_hist(), new_hist(), new_hist() };
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, record_until_told, &w), 0);
 	for (int fresh = 0; fresh < SNAPSHOTS;)
-		fresh += take_snapshot(w.h, earlier, sum) > 0;
+		fresh += take_snapshot(h, &s) > 0;
 	atomic_store(&w.stop, 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	take_snapshot(w.h, earlier, sum);
-	assert_int_equal(hist_count(sum), w.n);
-	assert_memory_equal(earlier, w.h, sizeof(*earlier));
-	assert_memory_equal(sum->cell, w.h->cell, sizeof(sum->cell));
-	hist_free(w.h);
-	hist_free(earlier);
-	hist_free(sum);
+	take_snapshot(h, &s);
+	assert_int_equal(hist_count(s.sum), w.n);
+	assert_memory_equal(s.earlier, h, sizeof(*h));
+	assert_memory_equal(s.sum->cell, h->cell, sizeof(h->cell));
 }
 
 TEST(record_n__some_values__as_if_recorded_one_by_one)
 {
-	struct hist *h = new_hist(), *one_by_one = new_hist();
+	struct hist *one_by_one = new_hist();
 
 	hist_record_n(h, 7, 0);
 	assert_int_equal(hist_count(h), 0);
@@ -491,6 +438,4 @@ TEST(record_n__some_values__as_if_recorded_one_by_one)
 	assert_memory_equal(h, one_by_one, sizeof(*h));
 	hist_record_n(h, UINT64_MAX / 2, 3);	/* the sum saturates */
 	assert_true(hist_mean(h) == (double)UINT64_MAX / 8);
-	hist_free(h);
-	hist_free(one_by_one);
 }

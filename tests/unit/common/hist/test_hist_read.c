@@ -11,25 +11,17 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
-#include "common/hist/hist.h"
 #include "common/hist/hist_internal.h"
 #include "common/hist/hist_io.h"
+#include "tests/unit/common/hist/hist_rig.h"
 
 #define HEADER_BYTES 40
 
-static struct hist *new_hist(void)
-{
-	struct hist *h = NULL;
-
-	assert_int_equal(hist_new(&h), 0);
-	return h;
-}
-
 /* Values of all magnitudes. */
-static void record_random(struct hist *h, uint64_t *seed, int n)
+static void record_random(struct hist *to, uint64_t *seed, int n)
 {
 	for (int i = 0; i < n; i++)
-		hist_record(h, unit_random(seed) >> (27 + unit_random(seed) % 37));
+		hist_record(to, unit_random(seed) >> (27 + unit_random(seed) % 37));
 }
 
 struct text {
@@ -37,7 +29,7 @@ struct text {
 	size_t len;
 };
 
-static struct text log_of(const struct hist *const *h, size_t n, const char *tag)
+static struct text log_of(struct hist *const *of, size_t n, const char *tag)
 {
 	struct text t;
 	FILE *f = open_memstream(&t.p, &t.len);
@@ -45,7 +37,7 @@ static struct text log_of(const struct hist *const *h, size_t n, const char *tag
 	assert_non_null(f);
 	assert_int_equal(hist_write_hlog_header(1441812279.474, f), 0);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(hist_write_hlog_interval(h[i], tag, (double)i, 1, f), 0);
+		assert_int_equal(hist_write_hlog_interval(of[i], tag, (double)i, 1, f), 0);
 	assert_int_equal(fclose(f), 0);
 	return t;
 }
@@ -68,112 +60,97 @@ static bool same_cells(const struct hist *a, const struct hist *b)
 
 static void assert_read(const char *p, size_t len, const struct hist *expected)
 {
-	struct hist *h = new_hist();
-
 	hist_record(h, 77);	/* to be forgotten */
 	assert_int_equal(read_text(p, len, h), 0);
 	assert_true(same_cells(h, expected));
 	assert_int_equal(hist_count(h), hist_count(expected));
-	hist_free(h);
 }
 
 static void assert_refused(const char *p, size_t len)
 {
-	struct hist *h = new_hist();
-
 	hist_record(h, 77);
 	assert_int_equal(read_text(p, len, h), -EINVAL);
 	assert_int_equal(hist_count(h), 0);
-	hist_free(h);
 }
 
 /* ---- what was written comes back ---- */
 
-static void assert_comes_back(const struct hist *h)
+static void assert_comes_back(struct hist *of)
 {
-	struct text t = log_of(&h, 1, "a_tag");
-	struct hist *back = new_hist();
+	struct text t = log_of(&of, 1, "a_tag");
 
-	assert_int_equal(read_text(t.p, t.len, back), 0);
-	assert_true(same_cells(back, h));
-	assert_int_equal(hist_count(back), hist_count(h));
-	assert_int_equal(hist_index(hist_min(back)), hist_index(hist_min(h)));
-	assert_int_equal(hist_index(hist_max(back)), hist_index(hist_max(h)));
-	assert_true(hist_min(back) <= hist_min(h) || hist_count(h) == 1);
-	assert_true(fabs((double)hist_max(back) - (double)hist_max(h)) <= 501);
-	assert_true(fabs(hist_mean(back) - hist_mean(h)) <= hist_mean(h) / 1000);
-	hist_free(back);
+	assert_int_equal(read_text(t.p, t.len, h), 0);
+	assert_true(same_cells(h, of));
+	assert_int_equal(hist_count(h), hist_count(of));
+	assert_int_equal(hist_index(hist_min(h)), hist_index(hist_min(of)));
+	assert_int_equal(hist_index(hist_max(h)), hist_index(hist_max(of)));
+	assert_true(hist_min(h) <= hist_min(of) || hist_count(of) == 1);
+	assert_true(fabs((double)hist_max(h) - (double)hist_max(of)) <= 501);
+	assert_true(fabs(hist_mean(h) - hist_mean(of)) <= hist_mean(of) / 1000);
 	free(t.p);
 }
 
 TEST(read__random_histograms__come_back)
 {
+	struct hist *written = new_hist();
 	uint64_t seed = 4711;
 
 	for (int i = 0; i < 300; i++) {
-		struct hist *h = new_hist();
-
-		record_random(h, &seed, (int)(unit_random(&seed) % (i % 3 ? 10 : 3000)));
-		assert_comes_back(h);
-		hist_free(h);
+		hist_reset(written);
+		record_random(written, &seed, (int)(unit_random(&seed) % (i % 3 ? 10 : 3000)));
+		assert_comes_back(written);
 	}
 }
 
 TEST(read__ends_of_the_range__come_back)
 {
 	const uint64_t values[] = { 0, 1, 2047, 2048, HIST_MAX_TRACKABLE_NS - 1, HIST_MAX_TRACKABLE_NS };
+	struct hist *written = new_hist();
 
 	for (size_t i = 0; i < N_ELEMENTS(values); i++) {
-		struct hist *h = new_hist();
-
-		hist_record(h, values[i]);
-		assert_comes_back(h);
-		hist_record(h, 0);
-		assert_comes_back(h);
-		hist_free(h);
+		hist_reset(written);
+		hist_record(written, values[i]);
+		assert_comes_back(written);
+		hist_record(written, 0);
+		assert_comes_back(written);
 	}
 }
 
 /* Beyond the range the last cell knows nothing, but Interval_Max does. */
 TEST(read__maximum_beyond_the_range__is_that_of_the_log)
 {
-	struct hist *h = new_hist(), *back = new_hist();
+	struct hist *back = new_hist();
 	const uint64_t max = UINT64_C(500000000000), huge[] = { INT64_MAX, UINT64_C(3) << 62, UINT64_MAX };
 	struct text t;
 
 	hist_record(h, max);
 	hist_record(h, 1000);
-	t = log_of((const struct hist *const *)&h, 1, NULL);
+	t = log_of(&h, 1, NULL);
 	assert_int_equal(read_text(t.p, t.len, back), 0);
 	assert_int_equal(hist_max(back), max);
 	free(t.p);
 	for (size_t i = 0; i < N_ELEMENTS(huge); i++) {
 		hist_reset(h);
 		hist_record(h, huge[i]);
-		t = log_of((const struct hist *const *)&h, 1, NULL);
+		t = log_of(&h, 1, NULL);
 		assert_int_equal(read_text(t.p, t.len, back), 0);
 		assert_true(fabs((double)hist_max(back) - (double)huge[i]) <= 1e4);
 		free(t.p);
 	}
-	hist_free(h);
-	hist_free(back);
 }
 
 TEST(read__several_intervals__their_sum)
 {
-	struct hist *h[3] = { new_hist(), new_hist(), new_hist() }, *sum = new_hist();
+	struct hist *of[3] = { new_hist(), new_hist(), new_hist() }, *sum = new_hist();
 	uint64_t seed = 5;
 	struct text t;
 
 	for (size_t i = 0; i < 3; i++) {
-		record_random(h[i], &seed, i == 1 ? 0 : 500);
-		hist_add(sum, h[i]);
+		record_random(of[i], &seed, i == 1 ? 0 : 500);
+		hist_add(sum, of[i]);
 	}
-	t = log_of((const struct hist *const *)h, 3, NULL);
+	t = log_of(of, 3, NULL);
 	assert_read(t.p, t.len, sum);
-	for (size_t i = 0; i < 3; i++)
-		hist_free(h[i]);
-	hist_free(sum);
 	free(t.p);
 }
 
@@ -181,33 +158,30 @@ TEST(read__several_intervals__their_sum)
 
 TEST(read__cut_off_anywhere__refused)
 {
-	struct hist *h[2] = { new_hist(), new_hist() }, *sum = new_hist();
+	struct hist *of[2] = { new_hist(), new_hist() }, *sum = new_hist();
 	size_t first_end, header_end;
 	uint64_t seed = 8;
 	struct text t;
 
-	record_random(h[0], &seed, 50);
-	record_random(h[1], &seed, 50);
-	hist_add(sum, h[0]);
-	hist_add(sum, h[1]);
-	t = log_of((const struct hist *const *)h, 0, NULL);
+	record_random(of[0], &seed, 50);
+	record_random(of[1], &seed, 50);
+	hist_add(sum, of[0]);
+	hist_add(sum, of[1]);
+	t = log_of(of, 0, NULL);
 	header_end = t.len;
 	free(t.p);
-	t = log_of((const struct hist *const *)h, 1, NULL);
+	t = log_of(of, 1, NULL);
 	first_end = t.len;
 	free(t.p);
-	t = log_of((const struct hist *const *)h, 2, NULL);
+	t = log_of(of, 2, NULL);
 	for (size_t len = 0; len < t.len; len++) {
 		if (len == first_end)	/* a log of one interval, and nothing says that there was another */
-			assert_read(t.p, len, h[0]);
+			assert_read(t.p, len, of[0]);
 		else
 			assert_refused(t.p, len);
 	}
 	assert_true(header_end < first_end);
 	assert_read(t.p, t.len, sum);
-	hist_free(h[0]);
-	hist_free(h[1]);
-	hist_free(sum);
 	free(t.p);
 }
 
@@ -215,13 +189,13 @@ TEST(read__cut_off_anywhere__refused)
 TEST(read__any_byte_changed__refused_or_the_same_counts)
 {
 	const unsigned char flips[] = { 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff };
-	struct hist *h = new_hist(), *back = new_hist();
+	struct hist *back = new_hist();
 	size_t refused = 0, tried = 0;
 	uint64_t seed = 15;
 	struct text t;
 
 	record_random(h, &seed, 100);
-	t = log_of((const struct hist *const *)&h, 1, "t");
+	t = log_of(&h, 1, "t");
 	for (size_t i = 0; i < t.len; i++)
 		for (size_t k = 0; k < N_ELEMENTS(flips); k++, tried++) {
 			t.p[i] = (char)(t.p[i] ^ flips[k]);
@@ -232,8 +206,6 @@ TEST(read__any_byte_changed__refused_or_the_same_counts)
 			t.p[i] = (char)(t.p[i] ^ flips[k]);
 		}
 	assert_true(refused > tried / 2);
-	hist_free(h);
-	hist_free(back);
 	free(t.p);
 }
 
@@ -306,13 +278,10 @@ static int read_parts(const struct parts *parts, struct hist *out)
 
 static void assert_parts(struct parts parts, int expected)
 {
-	struct hist *h = new_hist();
-
 	assert_int_equal(read_parts(&parts, h), expected);
 	assert_int_equal(hist_count(h), expected ? 0 : 1);
 	assert_int_equal(hist_min(h), expected ? 0 : 7);
 	assert_int_equal(hist_max(h), expected ? 0 : 7);
-	hist_free(h);
 }
 
 TEST(read__a_header_of_another_layout__refused)
@@ -384,7 +353,6 @@ TEST(read__unpacks_into_more_than_a_histogram__refused)
 TEST(read__counts_as_great_as_they_can_be__their_sum_is_checked)
 {
 	static const unsigned char greatest[] = { 0x0d, ZIGZAG_GREATEST };
-	struct hist *h = new_hist();
 	struct parts parts = with_payload(greatest, sizeof(greatest));
 	char *base64, twice[512];
 
@@ -395,7 +363,6 @@ TEST(read__counts_as_great_as_they_can_be__their_sum_is_checked)
 	parts.before = twice;
 	assert_int_equal(read_parts(&parts, h), -EINVAL);	/* over two intervals too */
 	free(base64);
-	hist_free(h);
 }
 
 TEST(read__no_log_at_all__refused)
@@ -404,7 +371,6 @@ TEST(read__no_log_at_all__refused)
 	static const char none[] = "#[Histogram log format version 1.3]\n";
 	size_t len = 1 << 20;
 	char *p = malloc(len);
-	struct hist *h = new_hist();
 	FILE *directory = fopen("/", "r");
 
 	assert_non_null(p);
@@ -420,6 +386,5 @@ TEST(read__no_log_at_all__refused)
 	assert_refused(p, len);
 	assert_int_equal(hist_read_hlog(directory, h), -EIO);
 	fclose(directory);
-	hist_free(h);
 	free(p);
 }

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +23,7 @@
 	} while (0)
 
 static char dir[SCRATCH_MAX];	/* in the place of /proc */
+static bool has_proc;		/* it is there; the tear-down removes it */
 static struct sampler *sampler;
 static struct sample now;
 
@@ -33,6 +32,9 @@ static int teardown(void **state)
 	(void)state;
 	sampler_free(sampler);
 	sampler = NULL;
+	if (has_proc)
+		assert_int_equal(scratch_remove(dir), 0);
+	has_proc = false;
 	return 0;
 }
 
@@ -204,32 +206,17 @@ TEST(take__thread_that_works__its_time_and_its_name)
 
 /* ---- texts ---- */
 
-static void put(const char *name, const char *text)
+static void put(const char *path, const char *text)
 {
-	char path[SCRATCH_MAX + 64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
-static void make_folder(const char *name)
-{
-	char path[SCRATCH_MAX + 64];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(mkdir(path, 0777), 0);
+	scratch_put(dir, path, text);
 }
 
 static void make_proc(void)
 {
 	assert_int_equal(scratch_make(dir), 0);
-	make_folder("self");
-	make_folder("self/fd");
-	make_folder("self/task");
+	has_proc = true;
+	put("self/fd/", "");
+	put("self/task/", "");
 }
 
 #define TICKS_S(n) ((n) / (double)sysconf(_SC_CLK_TCK))
@@ -237,7 +224,7 @@ static void make_proc(void)
 TEST(take__known_texts__their_figures)
 {
 	make_proc();
-	make_folder("self/task/77");
+	put("self/task/77/", "");
 	put("stat", "cpu  100 20 30 400 5 6 7 8 9 10\ncpu0 50 0 0 50 0 0 0 0 0 0\ncpu1 10 0 0 10 0 0 0 0\nintr 5\n");
 	put("loadavg", "0.20 0.18 0.12 3/80 11206\n");
 	put("meminfo", "MemTotal: 100 kB\nMemAvailable:    64 kB\nSlab: 32 kB\n");
@@ -262,7 +249,6 @@ TEST(take__known_texts__their_figures)
 	put("stat", "cpu  100 20 30 400 5 6 7 8\ncpu0 80 0 0 60 0 0 0 0\ncpu1 10 0 0 50 0 0 0 0\n");
 	take();
 	assert_near(now.v[SAMPLE_BUSIEST_CORE_RATIO], 0.75, 1e-9);
-	assert_int_equal(scratch_remove(dir), 0);
 }
 
 static const char *const hostile[] = {
@@ -276,8 +262,8 @@ static const char *const hostile[] = {
 TEST(take__hostile_texts__null_and_no_crash)
 {
 	make_proc();
-	make_folder("self/task/77");
-	make_folder("self/task/x");
+	put("self/task/77/", "");
+	put("self/task/x/", "");
 	begin(dir);
 	for (size_t i = 0; i < N_ELEMENTS(hostile); i++) {
 		json_t *o;
@@ -297,7 +283,6 @@ TEST(take__hostile_texts__null_and_no_crash)
 		assert_true(json_is_null(json_object_get(o, "rss_bytes")));
 		json_decref(o);
 	}
-	assert_int_equal(scratch_remove(dir), 0);
 }
 
 /* A file that is not there at first is found when it is there. */
@@ -310,7 +295,6 @@ TEST(take__nothing_there__null_and_tried_again)
 	put("loadavg", "0 0 0 7/8 9\n");
 	take();
 	assert_near(now.v[SAMPLE_RUNNABLE], 7, 0);
-	assert_int_equal(scratch_remove(dir), 0);
 }
 
 /* ---- JSON ---- */

@@ -4,10 +4,8 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,29 +27,9 @@ static const char *at(const char *path)
 	return full;
 }
 
-static void make_folders(const char *path)
-{
-	char full[PATH_MAX];
-
-	snprintf(full, sizeof(full), "%s", at(path));
-	for (char *p = full + strlen(top) + 1; *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		assert_true(mkdir(full, 0700) == 0 || errno == EEXIST);
-		*p = '/';
-	}
-}
-
 static void put(const char *path, const char *text)
 {
-	FILE *f;
-
-	make_folders(path);
-	f = fopen(at(path), "w");
-	assert_non_null(f);
-	fputs(text, f);
-	assert_int_equal(fclose(f), 0);
+	scratch_put(top, path, text);
 }
 
 /* As rdma_rxe of Linux 6.1 has it, on an interface that does not know its speed. */

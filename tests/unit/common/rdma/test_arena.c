@@ -3,10 +3,8 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/rdma/arena.h"
-#include "common/base/log.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/verbs_rig.h"
@@ -57,7 +55,7 @@ TEST(arena__shared__a_key_for_each_endpoint)
 	assert_int_equal(arena_new(rig.ep, 4096, true, &a, err, sizeof(err)), 0);
 	fake_fail_next("ibv_reg_mr", ENOMEM);
 	assert_int_equal(arena_share(a, rig.ep, err, sizeof(err)), -ENOMEM);
-	assert_non_null(strstr(err, "ulimit -l"));
+	assert_says(err, "ulimit -l");
 	assert_int_equal(arena_mrs(a), 1);
 	assert_int_equal(arena_share(a, rig.ep, err, sizeof(err)), 0);
 	assert_int_equal(arena_mrs(a), 2);
@@ -75,8 +73,8 @@ TEST(arena__cannot_be_registered__errno_and_advice)
 	verbs_rig_open_ep();
 	fake_fail_next("ibv_reg_mr", ENOMEM);
 	assert_int_equal(arena_new(rig.ep, 4096, false, &a, err, sizeof(err)), -ENOMEM);
-	assert_non_null(strstr(err, "4096 bytes"));
-	assert_non_null(strstr(err, "ulimit -l"));
+	assert_says(err, "4096 bytes");
+	assert_says(err, "ulimit -l");
 }
 
 TEST(arena__more_than_there_is__errno)
@@ -86,7 +84,7 @@ TEST(arena__more_than_there_is__errno)
 
 	verbs_rig_open_ep();
 	assert_int_equal(arena_new(rig.ep, SIZE_MAX / 2, false, &a, err, sizeof(err)), -ENOMEM);
-	assert_non_null(strstr(err, "memory for transfers"));
+	assert_says(err, "memory for transfers");
 }
 
 TEST_EACH(verbs_rig_init, verbs_rig_close)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/rdma/cm.h"
-#include "common/base/log.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
@@ -33,7 +32,7 @@ TEST(channel_new__library_fails__errno)
 
 TEST(listen__port_zero__the_one_the_system_chose)
 {
-	struct addr a = verbs_rig_addr("127.0.0.1", 0);
+	struct addr a = unit_addr("127.0.0.1", 0);
 	struct rdma_cm_id *listener;
 	uint16_t port = 0;
 
@@ -48,7 +47,7 @@ TEST(listen__port_zero__the_one_the_system_chose)
 
 TEST(listen__each_call_fails__errno_and_no_id_left)
 {
-	struct addr a = verbs_rig_addr("127.0.0.1", 7472);
+	struct addr a = unit_addr("127.0.0.1", 7472);
 	unsigned k;
 
 	for (k = 1; k < 10; k++) {
@@ -73,7 +72,7 @@ TEST(listen__each_call_fails__errno_and_no_id_left)
 
 TEST(calls__library_fails__its_errno)
 {
-	struct addr peer = verbs_rig_addr("10.0.0.2", 7472);
+	struct addr peer = unit_addr("10.0.0.2", 7472);
 	struct cm_conn_param p = { 0 };
 	struct rdma_cm_id *other;
 
@@ -98,7 +97,7 @@ TEST(calls__library_fails__its_errno)
 
 TEST(resolve__addresses_and_timeouts__handed_over)
 {
-	struct addr local = verbs_rig_addr("10.0.0.1", 0), peer = verbs_rig_addr("10.0.0.2", 7472), l, p;
+	struct addr local = unit_addr("10.0.0.1", 0), peer = unit_addr("10.0.0.2", 7472), l, p;
 
 	assert_int_equal(cm_resolve_addr(rig.id, &local, &peer, 1500), 0);
 	assert_int_equal(fake_cm_last(FAKE_CM_RESOLVE_ADDR)->number, 1500);
@@ -204,7 +203,7 @@ TEST(next_event__every_type__translated_with_context_and_acked)
 /* The new id is the receiver's, the context the listener's; acked, so either may be destroyed. */
 TEST(next_event__connect_request__listeners_context_and_a_new_id)
 {
-	struct addr a = verbs_rig_addr("127.0.0.1", 7472), peer = verbs_rig_addr("127.0.0.1", 50000), l, p;
+	struct addr a = unit_addr("127.0.0.1", 7472), peer = unit_addr("127.0.0.1", 50000), l, p;
 	struct rdma_cm_id *listener, *made;
 	struct cm_event e;
 	uint16_t port;

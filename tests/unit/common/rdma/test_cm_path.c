@@ -312,7 +312,7 @@ PATH_TEST(own_psn__asked_for__the_one_of_the_cm)
 
 PATH_TEST(get_path__resolved__where_packets_go)
 {
-	struct addr peer = verbs_rig_addr("10.0.0.2", 7472);
+	struct addr peer = unit_addr("10.0.0.2", 7472);
 	struct cm_path own;
 	uint8_t gid[16];
 
@@ -351,7 +351,7 @@ static int path_peer(struct addr *out)
 
 PATH_TEST(path_peer__ipv4_gid__its_address)
 {
-	struct addr peer = verbs_rig_addr("10.0.0.2", 7472), real, other = verbs_rig_addr("10.9.9.9", 0);
+	struct addr peer = unit_addr("10.0.0.2", 7472), real, other = unit_addr("10.9.9.9", 0);
 
 	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
 	assert_int_equal(path_peer(&real), 0);
@@ -363,7 +363,7 @@ PATH_TEST(path_peer__ipv4_gid__its_address)
 
 PATH_TEST(path_peer__ipv6__its_address)
 {
-	struct addr peer = verbs_rig_addr("2001:db8::2", 7472), real;
+	struct addr peer = unit_addr("2001:db8::2", 7472), real;
 
 	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
 	assert_int_equal(path_peer(&real), 0);
@@ -372,10 +372,10 @@ PATH_TEST(path_peer__ipv6__its_address)
 
 PATH_TEST(path_peer__no_ip_gid__eafnosupport)
 {
-	struct addr peer = verbs_rig_addr("10.0.0.2", 7472), real;
+	struct addr peer = unit_addr("10.0.0.2", 7472), real;
 
 	assert_int_equal(cm_resolve_addr(rig.id, NULL, &peer, 10), 0);
-	fake_cm.path_peer = verbs_rig_addr("fe80::1", 0);	/* an InfiniBand GID is no IP address */
+	fake_cm.path_peer = unit_addr("fe80::1", 0);	/* an InfiniBand GID is no IP address */
 	assert_int_equal(path_peer(&real), -EAFNOSUPPORT);
 	fake_cm.global_route = false;
 	assert_int_equal(path_peer(&real), -EAFNOSUPPORT);

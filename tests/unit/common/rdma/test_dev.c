@@ -4,7 +4,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/rdma/cm.h"
 #include "common/rdma/dev.h"
@@ -29,19 +28,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static struct addr parsed(const char *text, uint16_t port)
-{
-	struct addr a;
-
-	assert_int_equal(addr_parse(text, port, &a), 0);
-	return a;
-}
-
 static void set_gids(const char *const *texts, const enum ibv_gid_type *types, uint32_t n)
 {
 	fake_device.n_gids = n;
 	for (uint32_t i = 0; i < n; i++) {
-		struct addr a = parsed(texts[i], 0);
+		struct addr a = unit_addr(texts[i], 0);
 
 		fake_device.gids[i].gid_type = types[i];
 		fake_device.gids[i].gid_index = i;
@@ -65,8 +56,7 @@ static void assert_no_local(const char *name, const char *word)
 	struct addr a;
 
 	assert_int_equal(dev_local_addr(name, &a, err, sizeof(err)), -ENODEV);
-	if (!strstr(err, word))
-		fail_msg("'%s' does not say '%s'", err, word);
+	assert_says(err, word);
 }
 
 TEST(count__devices__as_listed)
@@ -120,18 +110,18 @@ TEST(local_addr__nothing_usable__says_what_to_do)
 
 TEST(source_addr__loopback__itself_without_a_port)
 {
-	struct addr peer = parsed("127.0.0.1", 7471), a;
+	struct addr peer = unit_addr("127.0.0.1", 7471), a;
 
 	assert_int_equal(dev_source_addr(&peer, &a), 0);
 	assert_true(addr_same_host(&a, &peer));
 	assert_int_equal(addr_port(&a), 0);
-	peer = parsed("127.0.0.1", 0);
+	peer = unit_addr("127.0.0.1", 0);
 	assert_int_equal(dev_source_addr(&peer, &a), 0);
 }
 
 TEST(open__address_of_a_device__described)
 {
-	struct addr local = parsed("127.0.0.1", 7471);
+	struct addr local = unit_addr("127.0.0.1", 7471);
 	struct dev d;
 
 	assert_int_equal(dev_open(&local, "fake0", &d, err, sizeof(err)), 0);
@@ -167,12 +157,11 @@ TEST(ethernet_port__link_layers__its_number_or_zero)
 
 static void assert_open_fails(const char *name, int ret, const char *word)
 {
-	struct addr local = parsed("10.0.0.1", 0);
+	struct addr local = unit_addr("10.0.0.1", 0);
 	struct dev d;
 
 	assert_int_equal(dev_open(&local, name, &d, err, sizeof(err)), ret);
-	if (!strstr(err, word))
-		fail_msg("'%s' does not say '%s'", err, word);
+	assert_says(err, word);
 	assert_int_equal(fake_objects(), 0);
 }
 
@@ -195,7 +184,7 @@ TEST(open__each_way_to_fail__released_and_explained)
 
 TEST(json__open_device__name_link_and_limits)
 {
-	struct addr local = parsed("127.0.0.1", 0);
+	struct addr local = unit_addr("127.0.0.1", 0);
 	struct dev d;
 	json_t *o;
 
@@ -217,7 +206,7 @@ TEST(json__open_device__name_link_and_limits)
 /* The device at 127.0.0.1, opened for a user who chose this of the path. */
 static int fit(const struct cm_fabric *f, struct dev *d)
 {
-	struct addr local = parsed("127.0.0.1", 0);
+	struct addr local = unit_addr("127.0.0.1", 0);
 
 	assert_int_equal(dev_open(&local, NULL, d, err, sizeof(err)), 0);
 	return dev_fit_fabric(d, f, err, sizeof(err));
@@ -265,7 +254,7 @@ TEST(fit__what_does_not__one_line_that_names_the_option)
 		fake_device.port.link_layer = cases[i].link;
 		err[0] = '\0';
 		assert_int_equal(fit(&cases[i].f, &d), cases[i].ret);
-		assert_non_null(strstr(err, cases[i].words));
+		assert_says(err, cases[i].words);
 		dev_close(&d);
 	}
 }

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -40,14 +39,20 @@ static void recycle(struct verbs_rig *r, const struct ibv_wc *wc)
 
 static struct ibv_qp *qp;	/* the one of open_ep; NULL: none */
 
-/* The endpoint with rig.cfg, and a queue pair on it, which the tear-down destroys. */
-static void open_ep(void)
+/* It is destroyed by the tear-down. */
+static void create_qp(void)
 {
 	uint32_t cq;
 
-	verbs_rig_open_ep();
 	assert_int_equal(ep_qp_create(rig.ep, &qp, &cq), 0);
 	assert_int_equal(cq, 1);
+}
+
+/* The endpoint with rig.cfg, and a queue pair on it. */
+static void open_ep(void)
+{
+	verbs_rig_open_ep();
+	create_qp();
 }
 
 /* The same when everything that the start left to be polled was polled. */
@@ -70,17 +75,50 @@ static int tear_down(void **state)
 	return verbs_rig_close(state);
 }
 
+/* The same when each buffer that was received is recycled. */
+static void open_recycling_ep(void)
+{
+	open_ep();
+	rig.on_wc = recycle;
+}
+
 static void deliver(int n)
 {
 	while (n--)
 		assert_true(fake_deliver(qp, "hello", 5));
 }
 
+/* So many completions were dispatched in all, when nothing is left to be polled. */
+static void assert_processed(uint32_t n)
+{
+	verbs_rig_process();
+	assert_int_equal(rig.n_wcs, n);
+}
+
+static void assert_woken(uint32_t n)
+{
+	verbs_rig_wake();
+	assert_int_equal(rig.n_wcs, n);
+}
+
+/* `n` receives wait in the SRQ, each with a buffer of its own. */
+static void assert_srq_holds(uint32_t n)
+{
+	bool seen[512] = { false };
+
+	assert_int_equal(fake_srq_posted(), n);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t buf = recv_buf(fake_srq_wr_id(i));
+
+		assert_true(buf < n + 16 && n + 16 <= N_ELEMENTS(seen));
+		assert_false(seen[buf]);
+		seen[buf] = true;
+	}
+}
+
 /* ---- construction ---- */
 
-#define EP_TEST(f) TEST_WITH(f, set_up, tear_down)
-
-EP_TEST(new__every_call_fails_in_turn__all_released_and_explained)
+TEST(new__every_call_fails_in_turn__all_released_and_explained)
 {
 	unsigned k;
 
@@ -100,36 +138,27 @@ EP_TEST(new__every_call_fails_in_turn__all_released_and_explained)
 		assert_int_equal(ret, -ENOMEM);
 		assert_null(ep);
 		assert_true(strlen(err) > 20);
-		assert_non_null(strstr(err, strerror(ENOMEM)));
+		assert_says(err, strerror(ENOMEM));
 		assert_int_equal(fake_objects(), 0);
 	}
 	/* PD, channel, two queues and the arming of one, MR, SRQ, one post. */
 	assert_int_equal(k, 9);
 }
 
-EP_TEST(new__memory_not_lockable__advice_names_the_limit)
+TEST(new__memory_not_lockable__advice_names_the_limit)
 {
 	struct ep *ep;
 	char err[300];
 
 	fake_fail_next("ibv_reg_mr", ENOMEM);
 	assert_int_equal(ep_new(&rig.cfg, NULL, NULL, &ep, err, sizeof(err)), -ENOMEM);
-	assert_non_null(strstr(err, "ulimit -l"));
+	assert_says(err, "ulimit -l");
 }
 
-EP_TEST(new__defaults__srq_full_and_counts_right)
+TEST(new__defaults__srq_full_and_counts_right)
 {
-	bool seen[POSTED + 16] = { false };
-
 	verbs_rig_open_ep();
-	assert_int_equal(fake_srq_posted(), POSTED);
-	for (uint32_t i = 0; i < POSTED; i++) {
-		uint32_t buf = recv_buf(fake_srq_wr_id(i));
-
-		assert_true(buf < POSTED + 16);
-		assert_false(seen[buf]);
-		seen[buf] = true;
-	}
+	assert_srq_holds(POSTED);
 	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED);
 	assert_int_equal(verbs_rig_counts().bufs_free, 16);
 	assert_int_equal(verbs_rig_counts().bufs_total, POSTED + 16);
@@ -140,7 +169,7 @@ EP_TEST(new__defaults__srq_full_and_counts_right)
 }
 
 /* The worst case is that every queue pair flushes its whole send queue at once. */
-EP_TEST(new__small_queues_on_the_device__room_for_every_flush)
+TEST(new__small_queues_on_the_device__room_for_every_flush)
 {
 	struct ibv_qp *qps[11];
 	uint32_t cq_of[11], room = 0;
@@ -172,7 +201,7 @@ EP_TEST(new__small_queues_on_the_device__room_for_every_flush)
 		ep_qp_destroy(rig.ep, qps[i], cq_of[i]);
 }
 
-EP_TEST(qp_create__beyond_max_qps__enospc_until_one_is_destroyed)
+TEST(qp_create__beyond_max_qps__enospc_until_one_is_destroyed)
 {
 	struct ibv_qp *qps[8], *extra;
 	uint32_t cq_of[8], cq;
@@ -187,7 +216,7 @@ EP_TEST(qp_create__beyond_max_qps__enospc_until_one_is_destroyed)
 		ep_qp_destroy(rig.ep, qps[i], cq_of[i]);
 }
 
-EP_TEST(new__more_send_queues_than_can_be_kept__refused)
+TEST(new__more_send_queues_than_can_be_kept__refused)
 {
 	struct ep *ep;
 	char err[300] = "";
@@ -200,46 +229,50 @@ EP_TEST(new__more_send_queues_than_can_be_kept__refused)
 	rig.ep = NULL;
 	rig.cfg.max_qps = 2 * 63 + 1;
 	assert_int_equal(ep_new(&rig.cfg, NULL, NULL, &ep, err, sizeof(err)), -ENOSPC);
-	assert_non_null(strstr(err, "more threads"));
+	assert_says(err, "more threads");
 }
 
-EP_TEST(qp_create__too_much_inline__goes_without_for_all)
+TEST(qp_create__too_much_inline__goes_without_for_all)
 {
-	struct ibv_qp *own;
+	struct ibv_qp *other;
 	uint32_t cq;
 
 	fake_device.inline_max = 32;
-	verbs_rig_open_ep();
-	assert_int_equal(ep_inline_bytes(rig.ep), 64);
-	assert_int_equal(ep_qp_create(rig.ep, &own, &cq), 0);
+	open_ep();
+	assert_int_equal(ep_inline_wanted(rig.ep), 64);
 	assert_int_equal(ep_inline_bytes(rig.ep), 0);
-	assert_int_equal(fake_qp_cap(own)->max_inline_data, 0);
-	assert_int_equal(fake_qp_cap(own)->max_send_wr, 8);
-	ep_qp_destroy(rig.ep, own, cq);
+	assert_int_equal(fake_qp_cap(qp)->max_inline_data, 0);
+	assert_int_equal(fake_qp_cap(qp)->max_send_wr, 8);
 	fake_fail_next("ibv_create_qp", EINVAL);
-	assert_int_equal(ep_qp_create(rig.ep, &own, &cq), -EINVAL);
+	assert_int_equal(ep_qp_create(rig.ep, &other, &cq), -EINVAL);
 }
 
-EP_TEST(qp_create__more_inline_than_the_device_takes__its_power_of_two)
+TEST(qp_create__more_inline_than_the_device_takes__its_power_of_two)
 {
-	struct ibv_qp *own;
-	uint32_t cq;
-
 	rig.cfg.inline_bytes = 3000;
 	verbs_rig_open_ep();
 	assert_int_equal(ep_inline_granted(rig.ep), UINT32_MAX);
-	assert_int_equal(ep_qp_create(rig.ep, &own, &cq), 0);
+	create_qp();
 	assert_int_equal(ep_inline_wanted(rig.ep), 3000);
 	assert_int_equal(ep_inline_granted(rig.ep), 512);
 	assert_int_equal(ep_inline_bytes(rig.ep), 512);
-	assert_int_equal(fake_qp_cap(own)->max_inline_data, 512);
-	assert_int_equal(fake_qp_cap(own)->max_send_wr, 8);
-	ep_qp_destroy(rig.ep, own, cq);
+	assert_int_equal(fake_qp_cap(qp)->max_inline_data, 512);
+	assert_int_equal(fake_qp_cap(qp)->max_send_wr, 8);
 }
 
 /* ---- buffers ---- */
 
-EP_TEST(buf_get__until_none__distinct_and_apart)
+static void assert_wr(const struct wr *w, const struct wr *expected)
+{
+	assert_int_equal(w->type, expected->type);
+	assert_int_equal(w->buf, expected->buf);
+	assert_int_equal(w->qp_slot, expected->qp_slot);
+	assert_int_equal(w->generation, expected->generation);
+	assert_int_equal(w->covers, expected->covers);
+	assert_int_equal(w->awaited, expected->awaited);
+}
+
+TEST(buf_get__until_none__distinct_and_apart)
 {
 	uint32_t bufs[16];
 
@@ -262,7 +295,7 @@ EP_TEST(buf_get__until_none__distinct_and_apart)
 	assert_int_equal(verbs_rig_counts().bufs_free, 16);
 }
 
-EP_TEST(wr__any_fields__packed_and_back)
+TEST(wr__any_fields__packed_and_back)
 {
 	static const struct wr cases[] = {
 		{ WR_RECV, 0, 0, 0, 0, false },
@@ -276,16 +309,12 @@ EP_TEST(wr__any_fields__packed_and_back)
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct wr w = wr_unpack(wr_pack(&cases[i]));
 
-		assert_int_equal(w.type, cases[i].type);
-		assert_int_equal(w.buf, cases[i].buf);
-		assert_int_equal(w.qp_slot, cases[i].qp_slot);
-		assert_int_equal(w.generation, cases[i].generation);
-		assert_int_equal(w.covers, cases[i].covers);
+		assert_wr(&w, &cases[i]);
 	}
 }
 
 /* A field that is too large does not reach into its neighbours. */
-EP_TEST(wr__fields_beyond_their_bits__each_cut)
+TEST(wr__fields_beyond_their_bits__each_cut)
 {
 	static const struct {
 		struct wr w, cut;
@@ -300,33 +329,26 @@ EP_TEST(wr__fields_beyond_their_bits__each_cut)
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct wr w = wr_unpack(wr_pack(&cases[i].w));
 
-		assert_int_equal(w.type, cases[i].cut.type);
-		assert_int_equal(w.buf, cases[i].cut.buf);
-		assert_int_equal(w.qp_slot, cases[i].cut.qp_slot);
-		assert_int_equal(w.generation, cases[i].cut.generation);
-		assert_int_equal(w.covers, cases[i].cut.covers);
-		assert_int_equal(w.awaited, cases[i].cut.awaited);
+		assert_wr(&w, &cases[i].cut);
 	}
 }
 
 /* ---- completions ---- */
 
-EP_TEST(process__messages__dispatched_in_order_and_recycled)
+TEST(process__messages__dispatched_in_order_and_recycled)
 {
-	open_ep();
-	rig.on_wc = recycle;
+	open_recycling_ep();
 	for (uint8_t i = 0; i < POSTED; i++)
 		assert_true(fake_deliver(qp, &i, 1));
 	assert_false(fake_deliver(qp, "x", 1));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, POSTED);
+	assert_processed(POSTED);
 	for (uint8_t i = 0; i < POSTED; i++)
 		assert_int_equal(*ep_buf(rig.ep, recv_buf(rig.wcs[i].wr_id)), i);
 	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED);
 	assert_int_equal(fake_srq_posted(), POSTED);
 }
 
-EP_TEST(process__not_recycled__posted_count_shows_it)
+TEST(process__not_recycled__posted_count_shows_it)
 {
 	open_ep();
 	deliver(5);
@@ -337,10 +359,9 @@ EP_TEST(process__not_recycled__posted_count_shows_it)
 	assert_int_equal(verbs_rig_counts().bufs_free, 21);
 }
 
-EP_TEST(process__budget__kept_and_the_rest_taken_later)
+TEST(process__budget__kept_and_the_rest_taken_later)
 {
-	open_ep();
-	rig.on_wc = recycle;
+	open_recycling_ep();
 	deliver(10);
 	assert_int_equal(ep_process(rig.ep, 4), 4);
 	assert_int_equal(ep_process(rig.ep, 4), 4);
@@ -349,7 +370,7 @@ EP_TEST(process__budget__kept_and_the_rest_taken_later)
 }
 
 /* A queue that is never empty must not starve the others. */
-EP_TEST(process__one_busy_queue__the_other_has_its_turn)
+TEST(process__one_busy_queue__the_other_has_its_turn)
 {
 	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
 	struct wr w = { .type = WR_PROBE, .buf = EP_NO_BUF };
@@ -361,11 +382,10 @@ EP_TEST(process__one_busy_queue__the_other_has_its_turn)
 	assert_int_equal(ep_process(rig.ep, 64), 64);
 	assert_true(ep_process(rig.ep, 64) >= 1);
 	assert_int_equal(wr_unpack(rig.wcs[64].wr_id).type, WR_PROBE);
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 201);
+	assert_processed(201);
 }
 
-EP_TEST(process__same_poll__same_batch_number)
+TEST(process__same_poll__same_batch_number)
 {
 	rig.cfg.recv_depth = 200;
 	open_ep();
@@ -385,35 +405,25 @@ static void recycle_and_look(struct verbs_rig *r, const struct ibv_wc *wc)
 	recycle(r, wc);
 }
 
-EP_TEST(process__three_hundred_messages__receives_back_after_each_batch)
+TEST(process__three_hundred_messages__receives_back_after_each_batch)
 {
-	bool seen[300 + EP_BATCH + 16] = { false };
-
 	rig.cfg.recv_depth = 300;
 	open_ep();
 	rig.on_wc = recycle_and_look;
 	/* 364 at once: by 128. */
 	assert_int_equal(fake_srq_posts(), 3);
 	deliver(300);
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 300);
+	assert_processed(300);
 	assert_int_equal(fake_srq_posts(), 3 + 5);
-	assert_int_equal(fake_srq_posted(), 300 + EP_BATCH);
-	for (uint32_t i = 0; i < 300 + EP_BATCH; i++) {
-		uint32_t buf = recv_buf(fake_srq_wr_id(i));
-
-		assert_false(seen[buf]);
-		seen[buf] = true;
-	}
+	assert_srq_holds(300 + EP_BATCH);
 	assert_int_equal(verbs_rig_counts().bufs_posted, 300 + EP_BATCH);
 	assert_int_equal(verbs_rig_counts().bufs_free, 16);
 }
 
 /* A batch shorter than the last must not carry the last one's tail. */
-EP_TEST(process__long_then_short_batches__only_what_was_recycled)
+TEST(process__long_then_short_batches__only_what_was_recycled)
 {
-	open_ep();
-	rig.on_wc = recycle;
+	open_recycling_ep();
 	for (int round = 0; round < 20; round++) {
 		int n = 1 + round * 7 % 16;
 
@@ -424,20 +434,18 @@ EP_TEST(process__long_then_short_batches__only_what_was_recycled)
 	}
 }
 
-EP_TEST(process__post_of_receives_fails__error_and_a_shortfall)
+TEST(process__post_of_receives_fails__error_and_a_shortfall)
 {
-	open_ep();
-	rig.on_wc = recycle;
+	open_recycling_ep();
 	deliver(3);
 	fake_fail_next("ibv_post_srq_recv", EINVAL);
 	assert_int_equal(ep_process(rig.ep, 64), -EIO);
 	assert_int_equal(verbs_rig_counts().bufs_posted, POSTED - 3);
 }
 
-EP_TEST(process__receives_cannot_be_posted_for_want_of_memory__tried_again)
+TEST(process__receives_cannot_be_posted_for_want_of_memory__tried_again)
 {
-	open_ep();
-	rig.on_wc = recycle;
+	open_recycling_ep();
 	for (int round = 0; round < 3; round++) {
 		deliver(3);
 		assert_int_equal(ep_take_events(rig.ep), 0);
@@ -455,10 +463,9 @@ EP_TEST(process__receives_cannot_be_posted_for_want_of_memory__tried_again)
 	}
 }
 
-EP_TEST(process__receives_cannot_be_posted_for_long__error)
+TEST(process__receives_cannot_be_posted_for_long__error)
 {
-	open_ep();
-	rig.on_wc = recycle;
+	open_recycling_ep();
 	deliver(3);
 	fake_fail_next("ibv_post_srq_recv", ENOMEM);
 	assert_int_equal(ep_process(rig.ep, 64), 3);
@@ -473,21 +480,19 @@ EP_TEST(process__receives_cannot_be_posted_for_long__error)
 }
 
 /* More than a batch: what waits for its turn was there before any of it was answered. */
-EP_TEST(look__at_all__one_number_for_all_that_was_there)
+TEST(look__at_all__one_number_for_all_that_was_there)
 {
 	static const bool all[] = { true, false };
 
 	for (size_t c = 0; c < N_ELEMENTS(all); c++) {
 		rig.cfg.recv_depth = 300;
 		rig.cfg.look_at_all = all[c];
-		open_ep();
-		rig.on_wc = recycle;
+		open_recycling_ep();
 		deliver(300);
 		assert_int_equal(ep_process(rig.ep, 64), 64);
 		/* Only a look takes messages from the queue, so this one is of the next. */
 		deliver(1);
-		verbs_rig_process();
-		assert_int_equal(rig.n_wcs, 301);
+		assert_processed(301);
 		assert_true(rig.looks[0] > 0);
 		for (uint32_t i = 1; i < 301; i++) {
 			bool same = all[c] ? i != 300 : i % 64 != 0;
@@ -501,7 +506,7 @@ EP_TEST(look__at_all__one_number_for_all_that_was_there)
 	open_ep();
 }
 
-EP_TEST(process__poll_fails__eio)
+TEST(process__poll_fails__eio)
 {
 	verbs_rig_open_ep();
 	fake_fail_next("ibv_poll_cq", EIO);
@@ -510,10 +515,9 @@ EP_TEST(process__poll_fails__eio)
 
 /* ---- events ---- */
 
-EP_TEST(events__one_message__readable_once_and_armed_again)
+TEST(events__one_message__readable_once_and_armed_again)
 {
-	open_ep();
-	rig.on_wc = recycle;
+	open_recycling_ep();
 	verbs_rig_process();
 	for (int i = 0; i < 5; i++) {
 		assert_false(readable(ep_fd(rig.ep)));
@@ -524,27 +528,23 @@ EP_TEST(events__one_message__readable_once_and_armed_again)
 		assert_false(readable(ep_fd(rig.ep)));
 		assert_true(fake_cq_armed(fake_cq(0)));
 		assert_int_equal(fake_cq_unacked(fake_cq(0)), 0);
-		verbs_rig_process();
-		assert_int_equal(rig.n_wcs, (i + 1) * 2);
+		assert_processed((i + 1) * 2);
 	}
 }
 
 /* Between arming and polling a completion may come: it is found by the poll, its event is
  * spurious. */
-EP_TEST(events__completion_after_arming__not_lost)
+TEST(events__completion_after_arming__not_lost)
 {
 	open_quiet_ep();
 	deliver(1);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	deliver(1);
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 2);
-	assert_int_equal(ep_take_events(rig.ep), 0);
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_processed(2);
+	assert_woken(2);
 }
 
-EP_TEST(events__quiet_queues__not_polled)
+TEST(events__quiet_queues__not_polled)
 {
 	uint32_t polls;
 
@@ -555,7 +555,7 @@ EP_TEST(events__quiet_queues__not_polled)
 	assert_int_equal(fake_cq_polls(fake_cq(0)) + fake_cq_polls(fake_cq(1)), polls);
 }
 
-EP_TEST(events__channel_or_arming_fails__its_errno)
+TEST(events__channel_or_arming_fails__its_errno)
 {
 	open_ep();
 	fake_fail_next("ibv_get_cq_event", EIO);
@@ -565,7 +565,7 @@ EP_TEST(events__channel_or_arming_fails__its_errno)
 	assert_int_equal(ep_take_events(rig.ep), -EINVAL);
 }
 
-EP_TEST(solicited_only__for_receives__other_queues_tell_of_all)
+TEST(solicited_only__for_receives__other_queues_tell_of_all)
 {
 	verbs_rig_open_ep();
 	assert_false(fake_cq_solicited_only(fake_cq(0)));
@@ -580,7 +580,7 @@ EP_TEST(solicited_only__for_receives__other_queues_tell_of_all)
 }
 
 /* Unsolicited messages raise no event of their queue. */
-EP_TEST(solicited_only__receives_run_low__told_once_until_watched_again)
+TEST(solicited_only__receives_run_low__told_once_until_watched_again)
 {
 	rig.cfg.solicited_only = true;
 	open_quiet_ep();
@@ -608,19 +608,17 @@ EP_TEST(solicited_only__receives_run_low__told_once_until_watched_again)
 			assert_false(readable(ep_fd(rig.ep)));
 			assert_true(fake_deliver_unsolicited(qp, "x", 1));
 			assert_true(readable(ep_fd(rig.ep)));
-			assert_int_equal(ep_take_events(rig.ep), 0);
-			verbs_rig_process();
+			verbs_rig_wake();
 		}
 		ep_watch_srq(rig.ep);
 		assert_true(fake_deliver_unsolicited(qp, "x", 1));
-		assert_int_equal(ep_take_events(rig.ep), 0);
-		verbs_rig_process();
+		verbs_rig_wake();
 		assert_true(fake_cq_solicited_only(fake_cq(0)));
 		assert_false(ep_needs_sweep(rig.ep));
 	}
 }
 
-EP_TEST(solicited_only__device_cannot_tell__every_message_wakes)
+TEST(solicited_only__device_cannot_tell__every_message_wakes)
 {
 	rig.cfg.solicited_only = true;
 	open_quiet_ep();
@@ -636,12 +634,11 @@ EP_TEST(solicited_only__device_cannot_tell__every_message_wakes)
 		assert_true(readable(ep_fd(rig.ep)));
 		assert_int_equal(ep_take_events(rig.ep), 0);
 		assert_false(readable(ep_fd(rig.ep)));
-		verbs_rig_process();
-		assert_int_equal(rig.n_wcs, i);
+		assert_processed(i);
 	}
 }
 
-EP_TEST(spin__on__never_armed_and_always_polled)
+TEST(spin__on__never_armed_and_always_polled)
 {
 	rig.cfg.spin = true;
 	open_ep();
@@ -650,11 +647,10 @@ EP_TEST(spin__on__never_armed_and_always_polled)
 	verbs_rig_process();
 	deliver(3);
 	assert_false(readable(ep_fd(rig.ep)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 3);
+	assert_processed(3);
 }
 
-EP_TEST(spin__turned_off__armed_and_what_waits_is_polled)
+TEST(spin__turned_off__armed_and_what_waits_is_polled)
 {
 	open_quiet_ep();
 	deliver(1);
@@ -667,8 +663,7 @@ EP_TEST(spin__turned_off__armed_and_what_waits_is_polled)
 	assert_true(fake_cq_armed(fake_cq(0)));
 	/* Nobody waits for sends. */
 	assert_false(fake_cq_armed(fake_cq(1)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_processed(2);
 }
 
 static void push_send(bool awaited)
@@ -680,7 +675,7 @@ static void push_send(bool awaited)
 	fake_push_wc(fake_cq(1), &wc);
 }
 
-EP_TEST(await__completion_to_come__armed_until_it_came)
+TEST(await__completion_to_come__armed_until_it_came)
 {
 	open_quiet_ep();
 	assert_false(fake_cq_armed(fake_cq(1)));
@@ -688,22 +683,18 @@ EP_TEST(await__completion_to_come__armed_until_it_came)
 	assert_true(fake_cq_armed(fake_cq(1)));
 	push_send(true);
 	assert_true(readable(ep_fd(rig.ep)));
-	assert_int_equal(ep_take_events(rig.ep), 0);
-	verbs_rig_process();
+	verbs_rig_wake();
 	assert_true(fake_cq_armed(fake_cq(1)));
 	push_send(true);
-	assert_int_equal(ep_take_events(rig.ep), 0);
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_woken(2);
 	/* Armed before the last one was polled: it stays so, and is not armed again once it fired. */
 	push_send(false);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	assert_false(fake_cq_armed(fake_cq(1)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 3);
+	assert_processed(3);
 }
 
-EP_TEST(await__taken_back__not_armed_again)
+TEST(await__taken_back__not_armed_again)
 {
 	open_quiet_ep();
 	ep_await(rig.ep, qp, 1);
@@ -711,21 +702,18 @@ EP_TEST(await__taken_back__not_armed_again)
 	push_send(false);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	assert_false(fake_cq_armed(fake_cq(1)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 1);
+	assert_processed(1);
 }
 
 /* They wake nobody, but come along with what does. */
-EP_TEST(await__not_announced__polled_with_the_next_event)
+TEST(await__not_announced__polled_with_the_next_event)
 {
 	open_quiet_ep();
 	ep_count_sends(rig.ep, qp, 1);
 	push_send(false);
 	assert_false(readable(ep_fd(rig.ep)));
 	deliver(1);
-	assert_int_equal(ep_take_events(rig.ep), 0);
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_woken(2);
 }
 
 static uint32_t polls_of_sweeps(int n)
@@ -739,7 +727,7 @@ static uint32_t polls_of_sweeps(int n)
 	return fake_cq_polls(fake_cq(1)) - before;
 }
 
-EP_TEST(sweep__queue_without_requests__polled_each_16th_time)
+TEST(sweep__queue_without_requests__polled_each_16th_time)
 {
 	open_quiet_ep();
 	assert_int_equal(polls_of_sweeps(64), 4);
@@ -756,7 +744,7 @@ EP_TEST(sweep__queue_without_requests__polled_each_16th_time)
 	assert_int_equal(rig.n_wcs, 1);
 }
 
-EP_TEST(await__both_queues_fired__both_taken_at_once)
+TEST(await__both_queues_fired__both_taken_at_once)
 {
 	open_quiet_ep();
 	ep_await(rig.ep, qp, 1);
@@ -764,8 +752,7 @@ EP_TEST(await__both_queues_fired__both_taken_at_once)
 	deliver(1);
 	assert_int_equal(ep_take_events(rig.ep), 0);
 	assert_false(readable(ep_fd(rig.ep)));
-	verbs_rig_process();
-	assert_int_equal(rig.n_wcs, 2);
+	assert_processed(2);
 }
 
 /* ---- putting off ---- */
@@ -783,7 +770,7 @@ static void run(struct ep_deferred *d)
 	}
 }
 
-EP_TEST(defer__held__run_once_in_order_by_the_last_unhold)
+TEST(defer__held__run_once_in_order_by_the_last_unhold)
 {
 	static const uint32_t expected[] = { 2, 1, 0 };
 
@@ -811,11 +798,10 @@ EP_TEST(defer__held__run_once_in_order_by_the_last_unhold)
 	assert_int_equal(put_off.n, 3);
 }
 
-EP_TEST(free__null__nothing)
+TEST(free__null__nothing)
 {
 	ep_free(NULL);
 }
-
 
 /* ---- memory of buffers that nobody uses ---- */
 
@@ -905,7 +891,7 @@ TEST(trim__buffers_that_share_pages__given_back_when_all_are_free)
 }
 
 /* The device writes into them whenever it likes. */
-TEST_WITH(trim__registered__stays, set_up, tear_down)
+TEST(trim__registered__stays)
 {
 	open_ep();
 	assert_false(ep_needs_trim(rig.ep));
@@ -913,3 +899,5 @@ TEST_WITH(trim__registered__stays, set_up, tear_down)
 	assert_false(ep_trim(rig.ep, SIZE_MAX));
 	assert_int_equal(rig.ep->n_trimmed, rig.ep->n_unused);
 }
+
+TEST_EACH(set_up, tear_down)

@@ -3,7 +3,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/rdma/cm.h"
@@ -18,8 +17,6 @@
 
 static struct pump pump;
 static struct ev_loop *loop;
-static struct cm_channel *cm;
-static struct rdma_cm_id *id;
 static struct ibv_qp *qp;
 static uint32_t cq, cm_events;
 static uint32_t wcs_at_event, break_after;
@@ -42,7 +39,7 @@ static void on_wc(struct verbs_rig *r, const struct ibv_wc *wc)
 static int set_up(void **state)
 {
 	cm_events = wcs_at_event = break_after = 0;
-	return verbs_rig_init(state);
+	return verbs_rig_init_cm(state);
 }
 
 static void start(enum poll_mode mode, uint64_t spin_ns)
@@ -52,18 +49,14 @@ static void start(enum poll_mode mode, uint64_t spin_ns)
 	verbs_rig_open_ep();
 	rig.on_wc = on_wc;
 	assert_int_equal(ep_qp_create(rig.ep, &qp, &cq), 0);
-	assert_int_equal(cm_channel_new(&cm), 0);
-	assert_int_equal(cm_id_new(cm, NULL, &id), 0);
 	loop = ev_loop_new(EVFLAG_AUTO);
-	pump_start(&pump, loop, rig.ep, cm, mode, spin_ns, on_cm, &rig);
+	pump_start(&pump, loop, rig.ep, rig.cm, mode, spin_ns, on_cm, &rig);
 }
 
 static int tear_down(void **state)
 {
 	pump_stop_watchers(&pump);
 	ev_loop_destroy(loop);
-	cm_id_destroy(id);
-	cm_channel_free(cm);
 	ep_qp_destroy(rig.ep, qp, cq);
 	return verbs_rig_close(state);
 }
@@ -105,8 +98,8 @@ TEST(event_mode__both_readable__cm_events_first)
 {
 	start(POLL_EVENT, 0);
 	deliver(3);
-	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
-	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	fake_cm_event(rig.id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	fake_cm_event(rig.id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
 	ev_run(loop, EVRUN_NOWAIT);
 	assert_int_equal(cm_events, 2);
 	assert_int_equal(wcs_at_event, 0);
@@ -139,7 +132,7 @@ TEST(run__either_channel_fails__broken)
 	fake_fail_next("ibv_get_cq_event", EIO);
 	assert_int_equal(pump_run(&pump), -EIO);
 	pump.stop = pump.broken = false;
-	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	fake_cm_event(rig.id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
 	fake_fail_next("rdma_get_cm_event", EIO);
 	assert_int_equal(pump_run(&pump), -EIO);
 }
@@ -147,7 +140,7 @@ TEST(run__either_channel_fails__broken)
 TEST(cm_events__memory_is_short__taken_when_it_is_not)
 {
 	start(POLL_EVENT, 0);
-	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	fake_cm_event(rig.id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
 	for (int i = 0; i < 3; i++) {
 		fake_fail_next("rdma_get_cm_event", ENOMEM);
 		ev_run(loop, EVRUN_NOWAIT);
@@ -168,7 +161,7 @@ TEST(cm_events__memory_is_short_for_long__broken)
 {
 	start(POLL_EVENT, 0);
 	log_init("test", LOG_LVL_ERROR);
-	fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+	fake_cm_event(rig.id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
 	fake_fail_next("rdma_get_cm_event", ENOMEM);
 	ev_run(loop, EVRUN_NOWAIT);
 	assert_false(pump.broken);
@@ -494,7 +487,7 @@ TEST(cm__events_take_long__a_few_in_a_turn)
 	start(POLL_EVENT, 0);
 	pump.on_cm = on_slow_cm;
 	for (int i = 0; i < 5; i++)
-		fake_cm_event(id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
+		fake_cm_event(rig.id, RDMA_CM_EVENT_UNREACHABLE, 0, 0, NULL, 0);
 	deliver(1);
 	for (uint32_t i = 1; i <= 5; i++) {
 		ev_run(loop, EVRUN_NOWAIT);

@@ -26,6 +26,13 @@ static uint32_t qpn_of(uint32_t slot)
 	return qp_pool_qp(rig.qps, slot)->qp_num;
 }
 
+/* How many queue pairs were taken from the reserve, and how many were made on demand. */
+static void assert_taken(uint64_t hits, uint64_t misses)
+{
+	assert_int_equal(verbs_rig_pool_counts().hits, hits);
+	assert_int_equal(verbs_rig_pool_counts().misses, misses);
+}
+
 static void assert_consistent(void)
 {
 	struct qp_pool_counts c = verbs_rig_pool_counts();
@@ -39,8 +46,7 @@ TEST(get__nothing_made_yet__miss)
 {
 	open_pool(4, 0);
 	verbs_rig_take(7);
-	assert_int_equal(verbs_rig_pool_counts().misses, 1);
-	assert_int_equal(verbs_rig_pool_counts().hits, 0);
+	assert_taken(0, 1);
 	assert_int_equal(verbs_rig_pool_counts().in_use, 1);
 	assert_consistent();
 }
@@ -53,8 +59,7 @@ TEST(get__from_the_reserve__hit)
 	assert_false(qp_pool_maintain(rig.qps, 0, 8));
 	assert_int_equal(verbs_rig_pool_counts().free, 2);
 	slot = verbs_rig_take(7);
-	assert_int_equal(verbs_rig_pool_counts().hits, 1);
-	assert_int_equal(verbs_rig_pool_counts().misses, 0);
+	assert_taken(1, 0);
 	assert_int_equal(fake_qp_state(qp_pool_qp(rig.qps, slot)), IBV_QPS_RESET);
 	assert_false(qp_pool_maintain(rig.qps, 0, 8));
 	assert_int_equal(verbs_rig_pool_counts().free, 2);
@@ -305,22 +310,6 @@ TEST(quarantine__not_reusable__destroyed_and_forgotten)
 	assert_consistent();
 }
 
-TEST(quarantine__reset_fails__destroyed_instead)
-{
-	uint32_t slot, qpn;
-
-	open_pool(2, 0);
-	slot = verbs_rig_take(1);
-	qpn = qpn_of(slot);
-	qp_pool_put(rig.qps, slot, 0, true);
-	fake_fail_next("ibv_modify_qp", EINVAL);
-	qp_pool_maintain(rig.qps, QUARANTINE, 8);
-	assert_null(fake_qp_of(qpn));
-	assert_int_equal(verbs_rig_pool_counts().free, 0);
-	assert_int_equal(rig.n_rested, 1);
-	assert_consistent();
-}
-
 TEST(owner__slot_and_generation__only_the_present_life)
 {
 	uint32_t slot, generation;
@@ -390,9 +379,7 @@ static uint32_t shaped_qpn(void)
 		switch (shape) {
 		case 0: qpn = (uint32_t)unit_random(&seed) & 0xffffff; break;
 		case 1: qpn = step & 0xffffff; break;			/* as rxe counts */
-		case 2:
-			qpn = (step << 12 | step >> 12) & 0xffffff;
-			break; /* only high bits differ */
+		case 2: qpn = (step << 12 | step >> 12) & 0xffffff; break; /* only high bits differ */
 		/* Few numbers, drawn again and again: long runs, and numbers that come back. */
 		default: qpn = (uint32_t)(unit_random(&seed) % 700) * 3; break;
 		}
@@ -414,15 +401,19 @@ static void check_map(const struct life *lives, uint32_t n, const uint32_t *gone
 			assert_int_equal(qp_pool_owner_of_qpn(rig.qps, gone[i]), QP_POOL_NONE);
 }
 
-static void map__thousands_made_and_destroyed__finds_exactly_the_live(uint32_t of_shape)
+#define MAP_OF(numbers, shape) \
+	{ "map__" numbers "__finds_exactly_the_live", finds_exactly_the_live, NULL, NULL, (void *)(uintptr_t)(shape) }
+
+TEST_CASES(finds_exactly_the_live, MAP_OF("random_numbers", 0), MAP_OF("counted_numbers", 1),
+	   MAP_OF("high_bits_only", 2), MAP_OF("numbers_that_come_back", 3))
 {
 	static struct life lives[MAP_SLOTS];
 	static uint32_t gone[64];
 	uint32_t n = 0, n_gone = 0, owner = 1;
 
 	memset(used, 0, sizeof(used));
-	seed = 11 + of_shape;
-	shape = of_shape;
+	shape = (uint32_t)(uintptr_t)*state;
+	seed = 11 + shape;
 	step = 0;
 	fake_device.qpn_source = shaped_qpn;
 	open_pool(MAP_SLOTS, 0);
@@ -449,26 +440,6 @@ static void map__thousands_made_and_destroyed__finds_exactly_the_live(uint32_t o
 	}
 	check_map(lives, n, gone, 64);
 	assert_consistent();
-}
-
-TEST(map__random_numbers__finds_exactly_the_live)
-{
-	map__thousands_made_and_destroyed__finds_exactly_the_live(0);
-}
-
-TEST(map__counted_numbers__finds_exactly_the_live)
-{
-	map__thousands_made_and_destroyed__finds_exactly_the_live(1);
-}
-
-TEST(map__high_bits_only__finds_exactly_the_live)
-{
-	map__thousands_made_and_destroyed__finds_exactly_the_live(2);
-}
-
-TEST(map__numbers_that_come_back__finds_exactly_the_live)
-{
-	map__thousands_made_and_destroyed__finds_exactly_the_live(3);
 }
 
 TEST(any_sequence__at_random__counts_add_up)

@@ -4,7 +4,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -47,6 +46,13 @@ static void assert_counts(uint32_t qps, uint32_t free)
 	assert_int_equal(c.free, free);
 	assert_int_equal(fake_qps(), qps);
 	assert_int_equal(c.qps, c.free + c.in_use + c.quarantined);
+}
+
+/* The counts when nothing is left to do at this time. */
+static void assert_maintained(uint64_t now, uint32_t qps, uint32_t free)
+{
+	maintain(now);
+	assert_counts(qps, free);
 }
 
 static uint32_t modifies(void)
@@ -126,11 +132,22 @@ TEST(made__programming_fails_ahead_of_demand__tried_again_later)
 	maintain(T0);
 	assert_string_equal(fake_failed(), "ibv_modify_qp");
 	assert_counts(1, 1);
-	maintain(T0 + WINDOW - 1);
-	assert_counts(1, 1);
-	maintain(T0 + WINDOW);
-	assert_counts(4, 4);
+	assert_maintained(T0 + WINDOW - 1, 1, 1);
+	assert_maintained(T0 + WINDOW, 4, 4);
 	log_init("test", LOG_LVL_INFO);
+}
+
+/* A queue pair that was connected has rested. `before`: how often queue pairs had been modified when its rest began. */
+static struct ibv_qp *use_and_rest(uint32_t *before)
+{
+	uint32_t slot;
+	struct ibv_qp *qp = take(&slot);
+
+	verbs_rig_connect(qp);
+	*before = modifies();
+	qp_pool_put(rig.qps, slot, T0, true);
+	maintain(T0 + QUARANTINE);
+	return qp;
 }
 
 TEST(recycled__port_known__reset_then_programmed)
@@ -140,11 +157,7 @@ TEST(recycled__port_known__reset_then_programmed)
 	struct ibv_qp *qp;
 
 	open_pool(0, PORT);
-	qp = take(&slot);
-	verbs_rig_connect(qp);
-	before = modifies();
-	qp_pool_put(rig.qps, slot, T0, true);
-	maintain(T0 + QUARANTINE);
+	qp = use_and_rest(&before);
 	m = fake_modifies(&n);
 	assert_int_equal(n, before + 2);
 	assert_int_equal(m[before].attr.qp_state, IBV_QPS_RESET);
@@ -157,15 +170,11 @@ TEST(recycled__port_known__reset_then_programmed)
 
 TEST(recycled__port_not_known__reset_only)
 {
-	uint32_t slot, before;
 	struct ibv_qp *qp;
+	uint32_t before;
 
 	open_pool(0, 0);
-	qp = take(&slot);
-	verbs_rig_connect(qp);
-	before = modifies();
-	qp_pool_put(rig.qps, slot, T0, true);
-	maintain(T0 + QUARANTINE);
+	qp = use_and_rest(&before);
 	assert_int_equal(modifies(), before + 1);
 	assert_int_equal(fake_qp_state(qp), IBV_QPS_RESET);
 	assert_int_equal(verbs_rig_pool_counts().recycled, 1);
@@ -224,18 +233,14 @@ TEST(rested__looked_at_late__told_how_long_really)
 TEST(expect__demand_told__so_many_beside_the_reserve)
 {
 	open_pool(2, PORT);
-	maintain(T0);
-	assert_counts(2, 2);
+	assert_maintained(T0, 2, 2);
 	qp_pool_expect(rig.qps, 5);
 	assert_counts(2, 2);	/* not from within */
-	maintain(T0);
-	assert_counts(7, 7);
+	assert_maintained(T0, 7, 7);
 	qp_pool_expect(rig.qps, 3);
-	maintain(T0);
-	assert_counts(7, 7);
+	assert_maintained(T0, 7, 7);
 	qp_pool_expect(rig.qps, 1000);
-	maintain(T0);
-	assert_counts(MAX, MAX);
+	assert_maintained(T0, MAX, MAX);
 }
 
 TEST(expect__within_the_budget__and_the_rest_later)
@@ -314,20 +319,16 @@ static void use(uint32_t n, uint64_t now)
 TEST(trim__free_for_a_whole_window__destroyed_but_the_reserve)
 {
 	open_with_free(10);
-	maintain(T0 + WINDOW - 1);
-	assert_counts(10, 10);
-	maintain(T0 + WINDOW);
-	assert_counts(2, 2);
-	maintain(T0 + 5 * WINDOW);
-	assert_counts(2, 2);
+	assert_maintained(T0 + WINDOW - 1, 10, 10);
+	assert_maintained(T0 + WINDOW, 2, 2);
+	assert_maintained(T0 + 5 * WINDOW, 2, 2);
 }
 
 TEST(trim__demand_told__kept_beside_the_reserve)
 {
 	open_with_free(10);
 	qp_pool_expect(rig.qps, 5);
-	maintain(T0 + WINDOW);
-	assert_counts(7, 7);
+	assert_maintained(T0 + WINDOW, 7, 7);
 }
 
 TEST(trim__more_than_the_budget__bit_by_bit)
@@ -360,11 +361,9 @@ TEST(trim__one_taken_in_the_window__all_kept)
 	/* While clients come, the free ones are for those still to come. */
 	use(1, T0 + 1);
 	maintain(T0 + 1 + QUARANTINE);
-	maintain(T0 + WINDOW);
-	assert_counts(10, 10);
+	assert_maintained(T0 + WINDOW, 10, 10);
 	/* The next window is judged by itself: nobody came. */
-	maintain(T0 + 2 * WINDOW);
-	assert_counts(2, 2);
+	assert_maintained(T0 + 2 * WINDOW, 2, 2);
 }
 
 TEST(trim__all_needed_in_every_window__all_kept)
@@ -372,10 +371,8 @@ TEST(trim__all_needed_in_every_window__all_kept)
 	open_with_free(10);
 	for (unsigned i = 0; i < 5; i++) {
 		use(8, T0 + i * WINDOW + 1);
-		maintain(T0 + i * WINDOW + 1 + QUARANTINE);
-		assert_counts(10, 10);
-		maintain(T0 + (i + 1) * WINDOW);
-		assert_counts(10, 10);
+		assert_maintained(T0 + i * WINDOW + 1 + QUARANTINE, 10, 10);
+		assert_maintained(T0 + (i + 1) * WINDOW, 10, 10);
 	}
 	assert_int_equal(verbs_rig_pool_counts().misses, 0);
 }
@@ -387,12 +384,9 @@ TEST(trim__came_back_within_the_window__not_before_the_next)
 	use(10, T0);
 	maintain(T0);	/* the window begins; the reserve is made */
 	assert_counts(12, 2);
-	maintain(T0 + QUARANTINE);
-	assert_counts(12, 12);
-	maintain(T0 + WINDOW);
-	assert_counts(12, 12);
-	maintain(T0 + 2 * WINDOW);
-	assert_counts(2, 2);
+	assert_maintained(T0 + QUARANTINE, 12, 12);
+	assert_maintained(T0 + WINDOW, 12, 12);
+	assert_maintained(T0 + 2 * WINDOW, 2, 2);
 }
 
 TEST(trim__demand_comes_while_it_is_done__stops)
@@ -401,11 +395,9 @@ TEST(trim__demand_comes_while_it_is_done__stops)
 	assert_true(qp_pool_maintain(rig.qps, T0 + WINDOW, 3));
 	assert_counts(7, 7);
 	qp_pool_expect(rig.qps, 4);
-	maintain(T0 + WINDOW + 1);
-	assert_counts(6, 6);
+	assert_maintained(T0 + WINDOW + 1, 6, 6);
 	qp_pool_expect(rig.qps, 8);
-	maintain(T0 + WINDOW + 2);
-	assert_counts(10, 10);
+	assert_maintained(T0 + WINDOW + 2, 10, 10);
 }
 
 TEST(trim__those_in_use__never_touched)
@@ -416,8 +408,7 @@ TEST(trim__those_in_use__never_touched)
 	for (unsigned i = 0; i < 4; i++)
 		take(&slots[i]);
 	maintain(T0 + WINDOW);
-	maintain(T0 + 2 * WINDOW);
-	assert_counts(6, 2);
+	assert_maintained(T0 + 2 * WINDOW, 6, 2);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qp_pool_qp(rig.qps, slots[i])->qp_num), 1);
 }
@@ -455,8 +446,7 @@ TEST(idle__fewer_than_wanted_but_the_pool_is_full__nothing_is_due)
 {
 	open_pool(2, 0);
 	qp_pool_expect(rig.qps, MAX);
-	maintain(T0);
-	assert_counts(MAX, MAX);
+	assert_maintained(T0, MAX, MAX);
 	assert_true(qp_pool_idle_ns(rig.qps, T0) == UINT64_MAX);
 }
 
@@ -469,8 +459,7 @@ TEST(idle__device_has_none__when_it_is_asked_again)
 	assert_true(qp_pool_idle_ns(rig.qps, T0) == WINDOW);
 	assert_true(qp_pool_idle_ns(rig.qps, T0 + NS_PER_S) == WINDOW - NS_PER_S);
 	assert_true(qp_pool_idle_ns(rig.qps, T0 + 2 * WINDOW) == 0);
-	maintain(T0 + 2 * WINDOW);
-	assert_counts(2, 2);
+	assert_maintained(T0 + 2 * WINDOW, 2, 2);
 	assert_true(qp_pool_idle_ns(rig.qps, T0 + 2 * WINDOW) == UINT64_MAX);
 	log_init("test", LOG_LVL_INFO);
 }

@@ -27,17 +27,22 @@ static void on_wc(struct verbs_rig *r, const struct ibv_wc *wc)
 	send_wc_result = rc_on_send_wc(&rc, wc, &w);
 }
 
+static void open_unconnected(void)
+{
+	verbs_rig_open();
+	rig.on_wc = on_wc;
+	send_wc_result = 0;
+	rc_init(&rc, rig.ep, rig.qps, NULL);
+	assert_int_equal(rc_take_qp(&rc, 3), 0);
+}
+
 /* A connection with `credits`, its QP in RTS. */
 static void open_rc(uint32_t credits)
 {
 	rig.cfg.sq_depth = rc_sq_depth(credits);
 	rig.cfg.spare_bufs = 256;
-	verbs_rig_open();
-	rig.on_wc = on_wc;
-	send_wc_result = 0;
-	rc_init(&rc, rig.ep, rig.qps, NULL);
+	open_unconnected();
 	rc.may_write = true;
-	assert_int_equal(rc_take_qp(&rc, 3), 0);
 	verbs_rig_connect(rc.qp);
 }
 
@@ -50,8 +55,7 @@ static uint32_t bufs_free(void)
 static void complete(uint32_t n, enum ibv_wc_status status)
 {
 	fake_complete_sends(rc.qp, n, status);
-	assert_int_equal(ep_take_events(rig.ep), 0);
-	verbs_rig_process();
+	verbs_rig_wake();
 }
 
 static int send_number(uint32_t number, uint32_t length)
@@ -61,6 +65,13 @@ static int send_number(uint32_t number, uint32_t length)
 	assert_int_not_equal(buf, EP_NO_BUF);
 	be_put32(ep_buf(rig.ep, buf), number);
 	return rc_send(&rc, buf, length);
+}
+
+/* Those from `first` on. */
+static void send_numbers(uint32_t first, uint32_t n, uint32_t length)
+{
+	for (uint32_t i = first; i < first + n; i++)
+		assert_int_equal(send_number(i, length), 0);
 }
 
 static const struct fake_post *last_post(void)
@@ -86,10 +97,15 @@ static void release_drained(void)
 	if (!rc.qp)
 		return;
 	rc_drain(&rc);
-	assert_int_equal(ep_take_events(rig.ep), 0);
-	verbs_rig_process();
+	verbs_rig_wake();
 	assert_true(rc_is_drained(&rc));
 	rc_release(&rc, 0, true);
+}
+
+static void assert_all_released(void)
+{
+	release_drained();
+	assert_int_equal(bufs_free(), 256);
 }
 
 static int set_up(void **state)
@@ -196,8 +212,7 @@ TEST(send__too_long_for_inline__buffer_held_until_completed)
 TEST(send__inline_then_held__completion_retires_both)
 {
 	open_rc(16);
-	assert_int_equal(send_number(1, 16), 0);
-	assert_int_equal(send_number(2, 16), 0);
+	send_numbers(1, 2, 16);
 	assert_int_equal(send_number(3, 200), 0);
 	assert_int_equal(rc.sq_used, 3);
 	assert_int_equal(wr_unpack(last_post()->wr_id).covers, 3);
@@ -242,8 +257,7 @@ static void run_credits(uint32_t credits, uint32_t length, uint64_t *seed)
 		fake_complete_sends(rc.qp, (uint32_t)(unit_random(seed) % (credits + 1)),
 				    IBV_WC_SUCCESS);
 		if (unit_random(seed) % 3 == 0) {
-			assert_int_equal(ep_take_events(rig.ep), 0);
-			verbs_rig_process();
+			verbs_rig_wake();
 		}
 	}
 	for (int i = 0; i < 200 && n_posts() < sent; i++)
@@ -257,8 +271,7 @@ static void run_credits(uint32_t credits, uint32_t length, uint64_t *seed)
 	assert_int_equal(bufs_free(), 256);
 	assert_int_equal(rc.waiting_n, 0);
 	assert_int_equal(rc.sq_used, rc.unsignalled);
-	release_drained();
-	assert_int_equal(bufs_free(), 256);
+	assert_all_released();
 }
 
 TEST(send__credits_1_to_64__never_beyond_the_queue_and_in_order)
@@ -279,8 +292,7 @@ TEST(send__inline_all_the_time__signalled_at_a_third_of_the_queue)
 	const struct fake_post *p;
 
 	open_rc(16);
-	for (uint32_t i = 0; i < 24; i++)
-		assert_int_equal(send_number(i, 16), 0);
+	send_numbers(0, 24, 16);
 	p = fake_posts(&n);
 	assert_int_equal(n, 24);
 	for (uint32_t i = 0; i < n; i++)
@@ -291,8 +303,7 @@ TEST(send__inline_all_the_time__signalled_at_a_third_of_the_queue)
 TEST(send__queue_full__waits_in_order_with_its_length)
 {
 	open_rc(2);
-	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(send_number(i, 16), 0);
+	send_numbers(0, 3, 16);
 	assert_int_equal(n_posts(), 3);
 	for (uint32_t i = 3; i < 6; i++)
 		assert_int_equal(send_number(i, 20 + i), 0);
@@ -314,22 +325,19 @@ TEST(send__queue_full__waits_in_order_with_its_length)
 TEST(on_send_wc__posting_what_waits_fails__error_and_buffer_free)
 {
 	open_rc(2);
-	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(send_number(i, 100), 0);
+	send_numbers(0, 4, 100);
 	assert_int_equal(bufs_free(), 252);
 	fake_fail_next("ibv_post_send", ENOMEM);
 	complete(1, IBV_WC_SUCCESS);
 	assert_int_equal(send_wc_result, -ENOMEM);
 	assert_int_equal(bufs_free(), 254);
-	release_drained();
-	assert_int_equal(bufs_free(), 256);
+	assert_all_released();
 }
 
 TEST(on_send_wc__error_status__eio_and_buffers_back)
 {
 	open_rc(16);
-	assert_int_equal(send_number(1, 100), 0);
-	assert_int_equal(send_number(2, 100), 0);
+	send_numbers(1, 2, 100);
 	complete(1, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(send_wc_result, -EIO);
 	assert_int_equal(bufs_free(), 256);
@@ -379,6 +387,13 @@ static struct rc_rma request(enum ibv_wr_opcode opcode, uint32_t bytes, bool sig
 				.remote_addr = UINT64_C(0x123456789a), .rkey = 0x77, .signal = signal };
 }
 
+static int ask(enum ibv_wr_opcode opcode, uint32_t bytes, bool signal)
+{
+	struct rc_rma op = request(opcode, bytes, signal);
+
+	return rc_rma(&rc, &op, 1);
+}
+
 TEST(rma__each_kind__posted_as_asked)
 {
 	static const enum ibv_wr_opcode kinds[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
@@ -386,9 +401,7 @@ TEST(rma__each_kind__posted_as_asked)
 
 	open_rc(16);
 	for (size_t i = 0; i < N_ELEMENTS(kinds); i++) {
-		struct rc_rma op = request(kinds[i], i < 2 ? 100 : 8, true);
-
-		assert_int_equal(rc_rma(&rc, &op, 1), 0);
+		assert_int_equal(ask(kinds[i], i < 2 ? 100 : 8, true), 0);
 		assert_int_equal(last_post()->opcode, kinds[i]);
 		assert_int_equal(last_post()->length, i < 2 ? 100 : 8);
 		assert_int_equal(last_post()->lkey, 0x55);
@@ -427,15 +440,13 @@ TEST(rma__unsignalled__told_with_the_next_signalled_one)
 /* However many are not signalled, the queue cannot fill up unnoticed. */
 TEST(rma__never_asked_for_a_completion__one_at_a_third)
 {
-	struct rc_rma op;
 	uint32_t told = 0;
 
 	open_rc(16);
-	op = request(IBV_WR_RDMA_WRITE, 100, false);
 	for (int i = 0; i < 24; i++)
-		assert_int_equal(rc_rma(&rc, &op, 1), 0);
+		assert_int_equal(ask(IBV_WR_RDMA_WRITE, 100, false), 0);
 	assert_int_equal(rc_room(&rc), 0);
-	assert_int_equal(rc_rma(&rc, &op, 1), -EAGAIN);
+	assert_int_equal(ask(IBV_WR_RDMA_WRITE, 100, false), -EAGAIN);
 	assert_int_equal(n_posts(), 24);
 	complete(24, IBV_WC_SUCCESS);
 	for (uint32_t i = 0; i < rig.n_wcs; i++)
@@ -447,25 +458,18 @@ TEST(rma__never_asked_for_a_completion__one_at_a_third)
 
 TEST(rma__small_write__inline)
 {
-	struct rc_rma op;
-
 	open_rc(16);
-	op = request(IBV_WR_RDMA_WRITE, 64, true);
-	assert_int_equal(rc_rma(&rc, &op, 1), 0);
+	assert_int_equal(ask(IBV_WR_RDMA_WRITE, 64, true), 0);
 	assert_true(last_post()->flags & IBV_SEND_INLINE);
-	op = request(IBV_WR_RDMA_READ, 64, true);
-	assert_int_equal(rc_rma(&rc, &op, 1), 0);
+	assert_int_equal(ask(IBV_WR_RDMA_READ, 64, true), 0);
 	assert_false(last_post()->flags & IBV_SEND_INLINE);
 }
 
 TEST(rma__post_fails__errno)
 {
-	struct rc_rma op;
-
 	open_rc(16);
-	op = request(IBV_WR_RDMA_WRITE, 100, true);
 	fake_fail_next("ibv_post_send", EINVAL);
-	assert_int_equal(rc_rma(&rc, &op, 1), -EINVAL);
+	assert_int_equal(ask(IBV_WR_RDMA_WRITE, 100, true), -EINVAL);
 	assert_int_equal(rc.sq_used, 0);
 }
 
@@ -529,8 +533,7 @@ TEST(write_send__one_entry_free__waits_with_all_behind_it)
 	uint32_t n;
 
 	open_rc(2);	/* three entries */
-	assert_int_equal(send_number(0, 100), 0);
-	assert_int_equal(send_number(1, 100), 0);
+	send_numbers(0, 2, 100);
 	assert_int_equal(rc_room(&rc), 1);
 	assert_int_equal(write_send_number(2, 300, 100), 0);
 	assert_int_equal(send_number(3, 100), 0);
@@ -568,8 +571,7 @@ static void run_writes(uint32_t credits, uint32_t length, uint32_t every, uint64
 		assert_true(fake_qp_outstanding(rc.qp) <= depth - 2);
 		fake_complete_sends(rc.qp, (uint32_t)(unit_random(seed) % (2 * credits + 1)), IBV_WC_SUCCESS);
 		if (unit_random(seed) % 3 == 0) {
-			assert_int_equal(ep_take_events(rig.ep), 0);
-			verbs_rig_process();
+			verbs_rig_wake();
 		}
 		for (p = fake_posts(&n), answered = 0; n; n--)
 			answered += p[n - 1].opcode == IBV_WR_SEND;
@@ -589,8 +591,7 @@ static void run_writes(uint32_t credits, uint32_t length, uint32_t every, uint64
 	assert_int_equal(rc.waiting_n, 0);
 	assert_int_equal(rc.waiting_writes, 0);
 	assert_int_equal(rc.sq_used, rc.unsignalled);
-	release_drained();
-	assert_int_equal(bufs_free(), 256);
+	assert_all_released();
 }
 
 TEST(write_send__credits_1_to_64__never_beyond_the_queue_and_in_order)
@@ -613,8 +614,7 @@ TEST(write_send__write_fails__error_and_buffers_back)
 	fake_complete_sends(rc.qp, 1, IBV_WC_REM_ACCESS_ERR);
 	verbs_rig_process();
 	assert_int_equal(send_wc_result, -EIO);
-	release_drained();
-	assert_int_equal(bufs_free(), 256);
+	assert_all_released();
 }
 
 TEST(write_send__post_fails__every_buffer_back)
@@ -642,8 +642,7 @@ TEST(write_send__drained_while_it_waits__buffer_back)
 	assert_int_equal(rc.waiting_writes, 2);
 	rc_drain(&rc);
 	assert_int_equal(rc.waiting_writes, 0);
-	release_drained();
-	assert_int_equal(bufs_free(), 256);
+	assert_all_released();
 }
 
 /* ---- chains ---- */
@@ -689,8 +688,7 @@ TEST(chain__longer_than_the_list__a_doorbell_each_time_it_is_full)
 {
 	open_chained(64, 16, 0);
 	ep_hold(rig.ep);
-	for (uint32_t i = 0; i < 40; i++)
-		assert_int_equal(send_number(i, 16), 0);
+	send_numbers(0, 40, 16);
 	assert_int_equal(n_posts(), 32);
 	ep_unhold(rig.ep);
 	assert_int_equal(n_posts(), 40);
@@ -718,8 +716,7 @@ TEST(chain__posting_fails__told_and_every_buffer_back)
 	open_chained(16, 16, 0);
 	log_init("test", LOG_LVL_ERROR);
 	ep_hold(rig.ep);
-	for (uint32_t i = 0; i < 5; i++)
-		assert_int_equal(send_number(i, 200), 0);
+	send_numbers(0, 5, 200);
 	fake_fail_next("ibv_post_send", ENOMEM);
 	ep_unhold(rig.ep);
 	log_init("test", LOG_LVL_INFO);
@@ -743,15 +740,13 @@ TEST(chain__drained_while_held__nothing_posted_but_the_beacon)
 TEST(signal_every__messages_with_buffers__freed_with_the_signalled_one)
 {
 	open_chained(64, 1, 8);
-	for (uint32_t i = 0; i < 15; i++)
-		assert_int_equal(send_number(i, 200), 0);
+	send_numbers(0, 15, 200);
 	assert_int_equal(bufs_free(), 241);
 	complete(15, IBV_WC_SUCCESS);
 	assert_int_equal(rig.n_wcs, 1);
 	assert_int_equal(bufs_free(), 249);
 	/* What nobody was told about comes back at the end. */
-	release_drained();
-	assert_int_equal(bufs_free(), 256);
+	assert_all_released();
 }
 
 TEST(send_imm__number__in_the_request)
@@ -769,12 +764,10 @@ TEST(send_imm__number__in_the_request)
 TEST(special__message_queue_full__still_has_its_entry_and_so_has_the_beacon)
 {
 	open_rc(4);
-	for (uint32_t i = 0; i < 20; i++)
-		assert_int_equal(send_number(i, 100), 0);
+	send_numbers(0, 20, 100);
 	assert_int_equal(rc_probe(&rc), 0);
 	assert_int_equal(fake_qp_outstanding(rc.qp), rc_sq_depth(4) - 1);
-	release_drained();
-	assert_int_equal(bufs_free(), 256);
+	assert_all_released();
 }
 
 /* ---- draining ---- */
@@ -785,8 +778,7 @@ TEST(drain__work_outstanding__drained_only_after_the_beacon)
 
 	open_rc(2);
 	qpn = rc_qpn(&rc);
-	for (uint32_t i = 0; i < 6; i++)
-		assert_int_equal(send_number(i, 100), 0);
+	send_numbers(0, 6, 100);
 	rc_drain(&rc);
 	assert_int_equal(fake_qp_state(rc.qp), IBV_QPS_ERR);
 	assert_non_null(fake_modified_to(qpn, IBV_QPS_ERR));
@@ -816,23 +808,17 @@ TEST(drain__twice__one_beacon)
 
 TEST(drain__nothing_may_be_posted_afterwards)
 {
-	struct rc_rma op;
-
 	open_rc(2);
-	op = request(IBV_WR_RDMA_WRITE, 1, true);
 	rc_drain(&rc);
 	assert_int_equal(send_number(1, 16), -ENOTCONN);
 	assert_int_equal(bufs_free(), 256);
 	assert_int_equal(rc_probe(&rc), -ENOTCONN);
-	assert_int_equal(rc_rma(&rc, &op, 1), -ENOTCONN);
+	assert_int_equal(ask(IBV_WR_RDMA_WRITE, 1, true), -ENOTCONN);
 }
 
 TEST(drain__qp_never_connected__drained)
 {
-	verbs_rig_open();
-	rig.on_wc = on_wc;
-	rc_init(&rc, rig.ep, rig.qps, NULL);
-	assert_int_equal(rc_take_qp(&rc, 1), 0);
+	open_unconnected();
 }
 
 TEST(drain__device_refuses__drained_at_once)
@@ -881,8 +867,7 @@ TEST(drain__device_tells_of_the_last_receive__both_are_waited_for)
 			rc_on_last_wqe(&rc);
 		rc_drain(&rc);
 		assert_false(rc_is_drained(&rc));
-		assert_int_equal(ep_take_events(rig.ep), 0);
-		verbs_rig_process();
+		verbs_rig_wake();
 		assert_int_equal(rc_is_drained(&rc), early);
 		rc_on_last_wqe(&rc);
 		assert_true(rc_is_drained(&rc));
@@ -890,10 +875,7 @@ TEST(drain__device_tells_of_the_last_receive__both_are_waited_for)
 	}
 	/* One that was never connected has taken no receive. */
 	rig.dev.tells_last_wqe = true;
-	verbs_rig_open();
-	rig.on_wc = on_wc;
-	rc_init(&rc, rig.ep, rig.qps, NULL);
-	assert_int_equal(rc_take_qp(&rc, 1), 0);
+	open_unconnected();
 }
 
 TEST_EACH(set_up, tear_down)

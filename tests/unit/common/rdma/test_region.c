@@ -65,9 +65,7 @@ static struct region_grant get(uint32_t *region)
 	return g;
 }
 
-#define REGION_TEST(f) TEST_WITH(f, set_up, tear_down)
-
-REGION_TEST(get__first_use__registered_then_kept)
+TEST(get__first_use__registered_then_kept)
 {
 	uint32_t r;
 
@@ -88,7 +86,7 @@ REGION_TEST(get__first_use__registered_then_kept)
 	assert_int_equal(region_mrs(pool), 1);
 }
 
-REGION_TEST(get__all_three__apart_and_on_their_own_pages)
+TEST(get__all_three__apart_and_on_their_own_pages)
 {
 	struct region_grant g[3];
 	uint32_t r[3];
@@ -108,7 +106,7 @@ REGION_TEST(get__all_three__apart_and_on_their_own_pages)
 	}
 }
 
-REGION_TEST(source__within_the_region__its_memory_and_key)
+TEST(source__within_the_region__its_memory_and_key)
 {
 	struct ep_write w = { .rkey = 5, .remote_addr = 6 };
 	struct region_grant g;
@@ -127,7 +125,7 @@ REGION_TEST(source__within_the_region__its_memory_and_key)
 	region_put(pool, r);
 }
 
-REGION_TEST(source__not_all_in_the_region__refused)
+TEST(source__not_all_in_the_region__refused)
 {
 	static const struct { uint64_t offset; uint32_t bytes; } cases[] = {
 		{ 0, 0 }, { 0, BYTES + 1 }, { 0, UINT32_MAX }, { 1, BYTES }, { BYTES, 1 }, { BYTES, 0 },
@@ -142,7 +140,7 @@ REGION_TEST(source__not_all_in_the_region__refused)
 	region_put(pool, r);
 }
 
-REGION_TEST(get__none_left__eagain_until_one_is_back)
+TEST(get__none_left__eagain_until_one_is_back)
 {
 	struct region_grant g;
 	uint32_t r[3], extra = 77;
@@ -157,7 +155,7 @@ REGION_TEST(get__none_left__eagain_until_one_is_back)
 		region_put(pool, r[i]);
 }
 
-REGION_TEST(get__used_before__zeroed_with_another_key)
+TEST(get__used_before__zeroed_with_another_key)
 {
 	static const uint8_t zeros[BYTES];
 	struct region_grant first, second;
@@ -175,7 +173,7 @@ REGION_TEST(get__used_before__zeroed_with_another_key)
 
 /* The key a window gets is not the one it was allocated with: type 2 windows' consumers choose
  * it. */
-REGION_TEST(get__key__is_the_windows_next)
+TEST(get__key__is_the_windows_next)
 {
 	struct region_grant g;
 	uint32_t r;
@@ -185,7 +183,7 @@ REGION_TEST(get__key__is_the_windows_next)
 	region_put(pool, r);
 }
 
-REGION_TEST(bind__connected_qp__whole_region_and_no_more)
+TEST(bind__connected_qp__whole_region_and_no_more)
 {
 	struct region_grant g;
 	struct rc rc;
@@ -216,7 +214,7 @@ REGION_TEST(bind__connected_qp__whole_region_and_no_more)
 	rc_release(&rc, 0, false);
 }
 
-REGION_TEST(bind__qp_not_connected__error)
+TEST(bind__qp_not_connected__error)
 {
 	struct rc rc;
 	uint32_t r;
@@ -228,7 +226,7 @@ REGION_TEST(bind__qp_not_connected__error)
 	region_put(pool, r);
 }
 
-REGION_TEST(get__each_call_fails__errno_and_usable_afterwards)
+TEST(get__each_call_fails__errno_and_usable_afterwards)
 {
 	static const char *const calls[] = { "ibv_reg_mr", "ibv_alloc_mw" };
 
@@ -253,7 +251,7 @@ REGION_TEST(get__each_call_fails__errno_and_usable_afterwards)
 	log_init("test", LOG_LVL_INFO);
 }
 
-REGION_TEST(begin__several_wait__one_registered_for_each)
+TEST(begin__several_wait__one_registered_for_each)
 {
 	struct region_grant g;
 	uint32_t r;
@@ -277,13 +275,13 @@ REGION_TEST(begin__several_wait__one_registered_for_each)
 }
 
 /* The endpoint's thread is not told before the registrar is done, and ends without waiting for what was not begun. */
-REGION_TEST(free__registrations_under_way__all_released)
+TEST(free__registrations_under_way__all_released)
 {
 	assert_true(region_pool_begin(pool, 3));
 	/* The tear-down checks that nothing is left. */
 }
 
-REGION_TEST(free__regions_in_use__all_released)
+TEST(free__regions_in_use__all_released)
 {
 	uint32_t r;
 
@@ -299,3 +297,5 @@ TEST(counts__no_pool__zero)
 	assert_int_equal(region_pinned_bytes(NULL), 0);
 	region_pool_free(NULL);
 }
+
+TEST_EACH(set_up, tear_down)

@@ -42,9 +42,9 @@ TEST(inline__anything_else__refused_by_name)
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		t.inline_text = bad[i];
 		assert_int_equal(tuning_check(&t, err, sizeof(err)), -EINVAL);
-		assert_non_null(strstr(err, "--inline: '"));
-		assert_non_null(strstr(err, bad[i]));
-		assert_non_null(strstr(err, "allowed: auto, off"));
+		assert_says(err, "--inline: '");
+		assert_says(err, bad[i]);
+		assert_says(err, "allowed: auto, off");
 	}
 }
 
@@ -69,7 +69,7 @@ TEST(cpu_list__bad__refused_by_name)
 		t.cpu_list = bad[i];
 		if (tuning_check(&t, err, sizeof(err)) != -EINVAL)
 			fail_msg("'%s' was taken", bad[i]);
-		assert_non_null(strstr(err, "--cpu-list: '"));
+		assert_says(err, "--cpu-list: '");
 	}
 }
 
@@ -179,7 +179,7 @@ TEST(thread__cpu_that_is_not_there__einval_and_advice)
 	t.cpu_list = "1023";
 	assert_int_equal(tuning_check(&t, err, sizeof(err)), 0);
 	assert_int_equal(tuning_start_thread(&t, "test", 0, NULL, &thread, tell_cpu, &ran, err, sizeof(err)), -EINVAL);
-	assert_non_null(strstr(err, "--cpu-list"));
+	assert_says(err, "--cpu-list");
 }
 
 static void *tell_cpus(void *arg)

@@ -4,8 +4,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,24 +158,6 @@ static void on_end(struct sock *from, enum fail_kind kind, int code)
 
 static const struct sock_user user = { on_record, on_bye, on_end };
 
-/* Both ends of a TCP connection. */
-static void connect_tcp(int fds[2])
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(a);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
-	fds[0] = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(connect(fds[0], (struct sockaddr *)&a, sizeof(a)), 0);
-	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
-	fds[1] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	assert_true(fds[1] >= 0);
-	close(listener);
-}
-
 /* A TLS handshake, with `n` bytes in the packet that ends it. */
 static struct tls *shake_hands(int fds[2], const uint8_t *early, size_t n)
 {
@@ -209,7 +189,7 @@ static void open_connection(const struct kind *k, const uint8_t *early, size_t n
 	if (k->pair)
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 	else
-		connect_tcp(fds);
+		unit_connect_tcp(fds);
 	far = fds[0];
 	far_has_end = false;
 	sock_init(&s, ctx);
@@ -301,6 +281,14 @@ static size_t make_record(uint8_t *out, uint32_t n, uint8_t fill)
 	return RECORD_HEADER_BYTES + n;
 }
 
+/* The owner is told that the connection has ended, once. */
+static void await_end(enum fail_kind kind, int code)
+{
+	until(ends == 1);
+	assert_int_equal(end_kind, kind);
+	assert_int_equal(end_code, code);
+}
+
 #define OVER(where, kind, f) { where ": " #f, f, set_up, tear_down, (void *)&(kind) }
 #define OVER_TCP(f) TEST_CASES(f, OVER("tcp", over_tcp, f))
 #define OVER_TLS(f) TEST_CASES(f, OVER("tls", over_tls, f))
@@ -368,9 +356,7 @@ OVER_BOTH(receive__not_a_record__ends)
 	(void)make_record(bytes, 4, 0);
 	bytes[5] = 1;
 	give_all(bytes, sizeof(bytes));
-	until(ends == 1);
-	assert_int_equal(end_kind, FAIL_PROTOCOL);
-	assert_int_equal(end_code, PROTO_BAD_FRAME);
+	await_end(FAIL_PROTOCOL, PROTO_BAD_FRAME);
 	assert_int_equal(records, 0);
 	assert_false(sock_is_open(&s));
 }
@@ -397,9 +383,7 @@ OVER_BOTH(receive__no_buffer_is_free__ends_with_enobufs)
 		until(records == i + 1);
 	}
 	give_all(bytes, make_record(bytes, 1, 1));
-	until(ends == 1);
-	assert_int_equal(end_kind, FAIL_ERRNO);
-	assert_int_equal(end_code, ENOBUFS);
+	await_end(FAIL_ERRNO, ENOBUFS);
 }
 
 OVER_BOTH(receive__closed_from_within__nothing_more)
@@ -423,16 +407,14 @@ OVER_BOTH(end__peer_closes_within_a_record__closed)
 
 	give_all(bytes, make_record(bytes, 5, 1) - 2);
 	shutdown(far, SHUT_WR);
-	until(ends == 1);
-	assert_int_equal(end_kind, FAIL_CLOSED);
+	await_end(FAIL_CLOSED, 0);
 	assert_int_equal(records, 0);
 }
 
 OVER_BOTH(end__peer_resets__closed)
 {
 	far_reset();
-	until(ends == 1);
-	assert_int_equal(end_kind, FAIL_CLOSED);
+	await_end(FAIL_CLOSED, 0);
 }
 
 OVER_BOTH(bye__from_the_peer__told_behind_its_records)
@@ -457,91 +439,84 @@ static void take(uint8_t *out, size_t n)
 	}
 }
 
-static uint32_t filled(uint32_t n, uint8_t fill)
+/* The far end reads a record of `n` such bytes, while the loop turns. */
+static void take_record(uint32_t n, uint8_t fill)
+{
+	static uint8_t got[RECORD_HEADER_BYTES + BUF_BYTES];
+	struct record r;
+
+	take(got, RECORD_HEADER_BYTES + n);
+	assert_int_equal(record_decode(got, BUF_BYTES, &r), 0);
+	assert_int_equal(r.bytes, n);
+	assert_int_equal(got[RECORD_HEADER_BYTES], fill);
+	assert_int_equal(got[RECORD_HEADER_BYTES + n - 1], fill);
+}
+
+/* Sends a record of `n` such bytes. */
+static void send_filled(struct sock *to, uint32_t n, uint8_t fill)
 {
 	uint32_t buf = ep_buf_get(ep);
 
 	assert_int_not_equal(buf, EP_NO_BUF);
 	memset(ep_buf(ep, buf), fill, n);
-	return buf;
+	sock_send(to, buf, &(struct record){ .kind = RECORD_MESSAGES, .bytes = n });
 }
 
 OVER_BOTH(send__several_while_held__in_order_with_one_flush)
 {
-	uint8_t got[3 * (RECORD_HEADER_BYTES + 3)];
-	struct record r;
+	uint8_t byte;
 
 	ep_hold(ep);
 	for (uint8_t i = 1; i <= 3; i++)
-		sock_send(&s, filled(3, i), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 3 });
+		send_filled(&s, 3, i);
 	assert_int_equal(s.waiting_n, 3);
-	assert_int_equal(far_get(got, 1), 0);
+	assert_int_equal(far_get(&byte, 1), 0);
 	ep_unhold(ep);
 	assert_int_equal(s.waiting_n, 0);
-	take(got, sizeof(got));
-	for (int i = 0; i < 3; i++) {
-		const uint8_t *at = got + i * (RECORD_HEADER_BYTES + 3);
-
-		assert_int_equal(record_decode(at, BUF_BYTES, &r), 0);
-		assert_int_equal(r.bytes, 3);
-		assert_int_equal(at[RECORD_HEADER_BYTES], i + 1);
-	}
+	for (uint8_t i = 1; i <= 3; i++)
+		take_record(3, i);
 }
 
 /* However much the socket would take: the loop turns for others in between. */
 OVER_BOTH(send__more_than_a_turn_may_send__the_rest_in_the_next)
 {
-	uint8_t *got = malloc(RECORD_HEADER_BYTES + BUF_BYTES);
-
 	ep_hold(ep);
 	for (uint8_t i = 1; i <= 4; i++)
-		sock_send(&s, filled(BUF_BYTES, i), &(struct record){ .kind = RECORD_MESSAGES, .bytes = BUF_BYTES });
+		send_filled(&s, BUF_BYTES, i);
 	ep_unhold(ep);
 	assert_true(s.blocked);
 	assert_true(s.waiting_n >= 3);
-	for (uint8_t i = 1; i <= 4; i++) {
-		take(got, RECORD_HEADER_BYTES + BUF_BYTES);
-		assert_int_equal(got[RECORD_HEADER_BYTES], i);
-		assert_int_equal(got[RECORD_HEADER_BYTES + BUF_BYTES - 1], i);
-	}
+	for (uint8_t i = 1; i <= 4; i++)
+		take_record(BUF_BYTES, i);
 	until(!s.blocked && s.waiting_n == 0);
-	free(got);
 }
 
 /* The peer reads nothing until the socket is full. What waits then goes out later, in order, once. */
 OVER_BOTH(send__peer_does_not_read__the_rest_later)
 {
 	const uint32_t rounds = 60;
-	uint8_t *got = malloc(RECORD_HEADER_BYTES + BUF_BYTES);
+	uint8_t bye[RECORD_HEADER_BYTES];
 	uint32_t sent = 0;
 	struct record r;
 
 	while (!s.blocked && sent < rounds)
-		sock_send(&s, filled(BUF_BYTES, (uint8_t)++sent), &(struct record){ .kind = RECORD_MESSAGES, .bytes = BUF_BYTES });
+		send_filled(&s, BUF_BYTES, (uint8_t)++sent);
 	assert_true(s.blocked);
-	sock_send(&s, filled(9, (uint8_t)++sent), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 9 });
+	send_filled(&s, 9, (uint8_t)++sent);
 	assert_true(s.waiting_n >= 2);
 	assert_true(sock_say_bye(&s));
-	for (uint32_t i = 1; i <= sent; i++) {
-		uint32_t n = i == sent ? 9 : BUF_BYTES;
-
-		take(got, RECORD_HEADER_BYTES + n);
-		assert_int_equal(record_decode(got, BUF_BYTES, &r), 0);
-		assert_int_equal(r.bytes, n);
-		assert_int_equal(got[RECORD_HEADER_BYTES], (uint8_t)i);
-		assert_int_equal(got[RECORD_HEADER_BYTES + n - 1], (uint8_t)i);
-	}
-	take(got, RECORD_HEADER_BYTES);
-	assert_int_equal(record_decode(got, BUF_BYTES, &r), 0);
+	for (uint32_t i = 1; i <= sent; i++)
+		take_record(i == sent ? 9 : BUF_BYTES, (uint8_t)i);
+	take(bye, sizeof(bye));
+	assert_int_equal(record_decode(bye, BUF_BYTES, &r), 0);
 	assert_int_equal(r.kind, RECORD_BYE);
 	until(!s.blocked && s.waiting_n == 0);
-	free(got);
 }
 
 OVER_BOTH(send__closed_socket__buffer_back)
 {
 	sock_close(&s);
-	sock_send(&s, filled(3, 1), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 3 });
+	send_filled(&s, 3, 1);
 	assert_int_equal(ends, 0);
 }
 
@@ -574,7 +549,7 @@ OVER_BOTH(echo__many_records_both_ways__every_byte)
 
 static void send_small_one(struct sock *to, uint32_t n)
 {
-	sock_send(to, filled(1000, (uint8_t)n), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 1000 });
+	send_filled(to, 1000, (uint8_t)n);
 }
 
 /* Small ones, of which TLS holds some back, until the kernel takes no more, and a few behind them. Returns how many. */
@@ -590,16 +565,8 @@ static uint32_t fill_with_small_ones(struct sock *to)
 
 static void take_small_ones(uint32_t n)
 {
-	uint8_t got[RECORD_HEADER_BYTES + 1000];
-	struct record r;
-
-	for (uint32_t i = 1; i <= n; i++) {
-		take(got, sizeof(got));
-		assert_int_equal(record_decode(got, BUF_BYTES, &r), 0);
-		assert_int_equal(r.bytes, 1000);
-		assert_int_equal(got[RECORD_HEADER_BYTES], (uint8_t)i);
-		assert_int_equal(got[sizeof(got) - 1], (uint8_t)i);
-	}
+	for (uint32_t i = 1; i <= n; i++)
+		take_record(1000, (uint8_t)i);
 }
 
 static bool rung;
@@ -676,7 +643,7 @@ OVER_BOTH(send__peer_has_reset__ends_from_within)
 	far_reset();
 	/* The first one may still be taken. */
 	for (int i = 0; i < 2 && sock_is_open(&s); i++)
-		sock_send(&s, filled(3, 1), &(struct record){ .kind = RECORD_MESSAGES, .bytes = 3 });
+		send_filled(&s, 3, 1);
 	assert_int_equal(ends, 1);
 	assert_int_equal(end_kind, FAIL_CLOSED);
 }
@@ -785,8 +752,7 @@ OVER_TLS(end__peer_says_goodbye__closed)
 {
 	tls_close_notify(far_tls);
 	assert_int_equal(tls_flush(far_tls), TLS_DONE);
-	until(ends == 1);
-	assert_int_equal(end_kind, FAIL_CLOSED);
+	await_end(FAIL_CLOSED, 0);
 }
 
 static void far_updates_keys(void)
@@ -819,9 +785,7 @@ OVER_TLS(key_update__more_than_allowed__cut_off)
 	until(records == TLS_EXTRA_RECORDS);
 	far_updates_keys();
 	(void)far_put(bytes, make_record(bytes, 5, 1));
-	until(ends == 1);
-	assert_int_equal(end_kind, FAIL_TLS);
-	assert_int_equal(end_code, FAIL_TLS_RECORDS);
+	await_end(FAIL_TLS, FAIL_TLS_RECORDS);
 }
 
 #define SECRET_BYTES 32		/* of TLS_AES_128_GCM_SHA256, which these ends agree on */
@@ -892,9 +856,7 @@ OVER_TLS(key_update__half_of_one__ended)
 	until(SSL_in_init(s.tls->ssl));
 	assert_int_equal(ends, 0);
 	send_small_one(&s, 1);
-	until(ends == 1);
-	assert_int_equal(end_kind, FAIL_TLS);
-	assert_int_equal(end_code, FAIL_TLS_UNEXPECTED);
+	await_end(FAIL_TLS, FAIL_TLS_UNEXPECTED);
 }
 
 /* This end's own update has to wait behind what OpenSSL could not write yet. */

@@ -4,71 +4,33 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/tls/ticket_keys.h"
 #include "common/tls/tls.h"
 #include "common/tls/tls_internal.h"
 #include "common/tls/tls_limits.h"
 #include "common/wire/frame.h"
-#include "tests/unit/helpers/certs.h"
+#include "tests/unit/common/tls/tls_rig.h"
 #include "tests/unit/helpers/moved_clock.h"
 
 #define ROTATE_NS (10 * NS_PER_S)	/* longer than a test */
 #define LABEL "EXPORTER-test"
 #define KEY_BYTES 32
-#define TURNS_MAX 100
-
-static struct certs certs;
 static struct ticket_seed seed;
-static struct tls_ctx *server, *client;
-/* One connection at a time. */
-static struct tls *at_server, *at_client;
-
-static int group_set_up(void **state)
-{
-	(void)state;
-	signal(SIGPIPE, SIG_IGN);
-	log_init("test", LOG_LVL_ERROR);
-	return certs_make(&certs);
-}
-
-static int group_tear_down(void **state)
-{
-	(void)state;
-	certs_remove(&certs);
-	return 0;
-}
-
-static struct tls_ctx *new_ctx(const struct tls_config *cfg)
-{
-	struct tls_ctx *ctx;
-	char err[300] = "";
-
-	if (tls_ctx_new(cfg, &ctx, err, sizeof(err)))
-		fail_msg("%s", err);
-	return ctx;
-}
 
 static struct tls_ctx *new_server(const struct ticket_seed *tickets)
 {
-	struct tls_config cfg = { .server = true, .cert_file = certs.server_cert,
-				  .key_file = certs.server_key, .tickets = tickets };
-
-	return new_ctx(&cfg);
+	return new_ctx((struct tls_config){ .server = true, .cert_file = certs.server_cert,
+					    .key_file = certs.server_key, .tickets = tickets });
 }
 
 static struct tls_ctx *new_client(bool resume)
 {
-	struct tls_config cfg = { .ca_file = certs.ca, .cert_file = certs.client_cert,
-				  .key_file = certs.client_key, .resume = resume };
-
-	return new_ctx(&cfg);
+	return new_ctx((struct tls_config){ .ca_file = certs.ca, .cert_file = certs.client_cert,
+					    .key_file = certs.client_key, .resume = resume });
 }
 
 static int set_up(void **state)
@@ -81,41 +43,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void hang_up(void)
-{
-	tls_free(at_client);
-	tls_free(at_server);
-	at_client = at_server = NULL;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	hang_up();
-	tls_ctx_free(server);
-	tls_ctx_free(client);
-	return 0;
-}
-
-/* One of a test's own, with the connection that may be open. */
-static void end_ctx(struct tls_ctx *ctx)
-{
-	hang_up();
-	tls_ctx_free(ctx);
-}
-
-static void connect_by(int type, struct tls_ctx *s, struct tls_ctx *c, struct tls_session *offer)
-{
-	int fds[2];
-
-	hang_up();
-	assert_int_equal(socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-	assert_int_equal(tls_new(s, fds[0], NULL, &at_server), 0);
-	assert_int_equal(tls_new(c, fds[1], "127.0.0.1", &at_client), 0);
-	if (offer)
-		tls_offer_session(at_client, offer);
-}
-
 static void connect_pair(struct tls_ctx *s, struct tls_ctx *c, struct tls_session *offer)
 {
 	connect_by(SOCK_STREAM, s, c, offer);
@@ -124,15 +51,9 @@ static void connect_pair(struct tls_ctx *s, struct tls_ctx *c, struct tls_sessio
 /* To its success on both sides. True if it resumed the offered session. */
 static bool finish_handshake(void)
 {
-	enum tls_status there = TLS_WANT_READ, here = TLS_WANT_READ;
+	enum tls_status there, here;
 
-	for (int i = 0; i < TURNS_MAX && (there != TLS_DONE || here != TLS_DONE); i++) {
-		if (here != TLS_DONE)
-			here = tls_handshake(at_client);
-		(void)!tls_flush(at_client);
-		if (there != TLS_DONE)
-			there = tls_handshake(at_server);
-	}
+	try_handshake(&here, &there);
 	if (here != TLS_DONE || there != TLS_DONE)
 		fail_msg("client: %d %s; server: %d %s", here, tls_failure_text(at_client), there,
 			 tls_failure_text(at_server));
@@ -146,28 +67,11 @@ static bool resumes(struct tls_ctx *s, struct tls_ctx *c, struct tls_session *of
 	return finish_handshake();
 }
 
-/* A byte from the server, and what it brings along. */
-static void say_something(void)
+/* It is good for a connection with that server; then it is freed. */
+static void assert_resumes(struct tls_ctx *s, struct tls_session *session)
 {
-	enum tls_status st;
-	uint8_t byte = 0;
-	size_t n = 0;
-
-	assert_int_equal(tls_write(at_server, "x", 1, &n), TLS_DONE);
-	assert_int_equal(n, 1);
-	assert_int_equal(tls_flush(at_server), TLS_DONE);
-	while ((st = tls_read(at_client, &byte, 1, &n)) == TLS_MORE)
-		;
-	assert_int_equal(st, TLS_DONE);
-	assert_int_equal(byte, 'x');
-}
-
-/* Over the present connection; NULL if none came. */
-static struct tls_session *ask_for_ticket(void)
-{
-	assert_int_equal(tls_send_ticket(at_server), 0);
-	say_something();
-	return tls_take_session(at_client);
+	assert_true(resumes(s, client, session));
+	tls_session_free(session);
 }
 
 static void say_goodbye(void)
@@ -233,8 +137,7 @@ TEST(ticket__several__the_newest_is_kept)
 	assert_non_null(session);
 	assert_null(tls_take_session(at_client));
 	say_goodbye();
-	assert_true(resumes(server, client, session));
-	tls_session_free(session);
+	assert_resumes(server, session);
 }
 
 /* A connection that ends without a goodbye says nothing about its session. */
@@ -245,8 +148,7 @@ TEST(ticket__connection_cut_off__session_still_good)
 	assert_false(resumes(server, client, NULL));
 	session = ask_for_ticket();
 	hang_up();
-	assert_true(resumes(server, client, session));
-	tls_session_free(session);
+	assert_resumes(server, session);
 }
 
 TEST(ticket__nobody_takes_the_session__freed_with_the_connection)
@@ -266,7 +168,7 @@ TEST(ticket__context_without__enotsup)
 	/* The connection is none the worse for it. */
 	say_something();
 	assert_null(tls_take_session(at_client));
-	end_ctx(none);
+	end_ctx(&none);
 }
 
 TEST(ticket__before_the_handshake_or_of_a_client__refused)
@@ -280,15 +182,6 @@ TEST(ticket__before_the_handshake_or_of_a_client__refused)
 }
 
 /* ---- resumption ---- */
-
-TEST(resume__session_offered__on_both_sides)
-{
-	struct tls_session *session = first_session(server, client);
-
-	assert_true(resumes(server, client, session));
-	say_something();
-	tls_session_free(session);
-}
 
 /* "Clients SHOULD NOT reuse a ticket for multiple connections" (RFC 8446, C.4), lest observers connect them. There
  * is nothing to hide here: both are from one address. */
@@ -327,8 +220,7 @@ TEST(resume__session_freed_while_in_use__connection_goes_on)
 {
 	struct tls_session *session = first_session(server, client);
 
-	assert_true(resumes(server, client, session));
-	tls_session_free(session);
+	assert_resumes(server, session);
 	say_something();
 	say_goodbye();
 }
@@ -347,7 +239,7 @@ TEST(resume__client_does_not_keep_sessions__full)
 
 	assert_false(resumes(server, forgetful, NULL));
 	assert_null(ask_for_ticket());
-	end_ctx(forgetful);
+	end_ctx(&forgetful);
 }
 
 TEST(resume__server_without_tickets__full)
@@ -359,9 +251,8 @@ TEST(resume__server_without_tickets__full)
 	say_something();
 	/* Nor is the session lost by it. */
 	say_goodbye();
-	assert_true(resumes(server, client, session));
-	tls_session_free(session);
-	end_ctx(none);
+	assert_resumes(server, session);
+	end_ctx(&none);
 }
 
 TEST(resume__contexts_of_one_seed__each_others)
@@ -369,12 +260,10 @@ TEST(resume__contexts_of_one_seed__each_others)
 	struct tls_ctx *other = new_server(&seed);
 	struct tls_session *session = first_session(server, client);
 
-	assert_true(resumes(other, client, session));
-	tls_session_free(session);
+	assert_resumes(other, session);
 	session = first_session(other, client);
-	assert_true(resumes(server, client, session));
-	tls_session_free(session);
-	end_ctx(other);
+	assert_resumes(server, session);
+	end_ctx(&other);
 }
 
 TEST(resume__contexts_of_two_seeds__full)
@@ -388,7 +277,7 @@ TEST(resume__contexts_of_two_seeds__full)
 	assert_false(resumes(other, client, session));
 	say_something();
 	tls_session_free(session);
-	end_ctx(other);
+	end_ctx(&other);
 }
 
 TEST(resume__key_of_the_epoch_before__still_good)
@@ -402,7 +291,7 @@ TEST(resume__key_of_the_epoch_before__still_good)
 	say_something();
 	assert_null(tls_take_session(at_client));
 	tls_session_free(session);
-	end_ctx(next);
+	end_ctx(&next);
 }
 
 TEST(resume__key_rotated_out__full_and_the_next_ticket_is_good)
@@ -416,9 +305,8 @@ TEST(resume__key_rotated_out__full_and_the_next_ticket_is_good)
 	session = ask_for_ticket();
 	assert_non_null(session);
 	say_goodbye();
-	assert_true(resumes(next, client, session));
-	tls_session_free(session);
-	end_ctx(next);
+	assert_resumes(next, session);
+	end_ctx(&next);
 }
 
 /* The only test in which keys rotate because time passes: the clock moves by two epochs of one second. */
@@ -434,33 +322,27 @@ TEST(resume__two_epochs_pass__full)
 	clock_move(2 * NS_PER_S);
 	assert_false(resumes(ctx, client, session));
 	tls_session_free(session);
-	end_ctx(ctx);
+	end_ctx(&ctx);
 }
 
 TEST(resume__server_demands_certificates__without_showing_it_again)
 {
 	struct tls_config cfg = { .server = true, .cert_file = certs.server_cert, .key_file = certs.server_key,
 				  .ca_file = certs.ca, .require_peer_cert = true, .tickets = &seed };
-	struct tls_ctx *strict = new_ctx(&cfg);
+	struct tls_ctx *strict = new_ctx(cfg);
 	struct tls_session *session = first_session(strict, client);
-	struct tls_config nobody = { .ca_file = certs.ca, .resume = true };
-	struct tls_ctx *without = new_ctx(&nobody);
-	enum tls_status there = TLS_WANT_READ;
+	struct tls_ctx *without = new_ctx((struct tls_config){ .ca_file = certs.ca, .resume = true });
+	enum tls_status here, there;
 
 	assert_true(resumes(strict, client, session));
 	say_something();
 	/* Who has no certificate and no session does not get in. */
 	connect_pair(strict, without, NULL);
-	for (int i = 0; i < TURNS_MAX && there != TLS_FAILED; i++) {
-		(void)!tls_handshake(at_client);
-		(void)!tls_flush(at_client);
-		there = tls_handshake(at_server);
-		assert_int_not_equal(there, TLS_DONE);
-	}
+	try_handshake(&here, &there);
 	assert_int_equal(there, TLS_FAILED);
 	tls_session_free(session);
-	end_ctx(without);
-	end_ctx(strict);
+	end_ctx(&without);
+	end_ctx(&strict);
 }
 
 /* ---- keys ---- */
@@ -528,20 +410,25 @@ TEST(describe__resumed__version_and_cipher)
 	char text[100];
 
 	assert_true(resumes(server, client, session));
-	assert_non_null(strstr(tls_describe(at_client, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256"));
-	assert_non_null(strstr(tls_describe(at_server, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256"));
+	assert_says(tls_describe(at_client, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256");
+	assert_says(tls_describe(at_server, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256");
 	tls_session_free(session);
 }
 
 /* ---- what is said when ---- */
 
-/* The client's last flight of the handshake is held back, for a request may follow. */
-TEST(flush__handshake_done_and_nothing_to_read__server_done_too)
+static void connect_until_the_client_is_done(void)
 {
 	connect_pair(server, client, NULL);
 	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
 	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
 	assert_int_equal(tls_handshake(at_client), TLS_DONE);
+}
+
+/* The client's last flight of the handshake is held back, for a request may follow. */
+TEST(flush__handshake_done_and_nothing_to_read__server_done_too)
+{
+	connect_until_the_client_is_done();
 	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
 	assert_int_equal(tls_flush(at_client), TLS_DONE);
 	assert_int_equal(tls_handshake(at_server), TLS_DONE);
@@ -552,10 +439,7 @@ TEST(read__request_behind_the_handshake__both_arrive)
 	uint8_t byte = 0;
 	size_t n = 0;
 
-	connect_pair(server, client, NULL);
-	assert_int_equal(tls_handshake(at_client), TLS_WANT_READ);
-	assert_int_equal(tls_handshake(at_server), TLS_WANT_READ);
-	assert_int_equal(tls_handshake(at_client), TLS_DONE);
+	connect_until_the_client_is_done();
 	assert_int_equal(tls_write(at_client, "?", 1, &n), TLS_DONE);
 	assert_int_equal(tls_read(at_client, &byte, 1, &n), TLS_WANT_READ);
 	assert_int_equal(tls_handshake(at_server), TLS_DONE);
@@ -703,14 +587,19 @@ TEST(write__as_many_records_as_a_key_is_good_for__it_is_updated)
 	assert_int_equal(count_bytes(at_client, &end), 1);
 }
 
-static void assert_cut_off(struct tls *t, const char *why)
+static void assert_failed(const struct tls *t, int code)
 {
 	struct fail f;
 
 	tls_failure(t, &f);
 	assert_int_equal(f.kind, FAIL_TLS);
-	assert_int_equal(f.code, FAIL_TLS_RECORDS);
-	assert_non_null(strstr(tls_failure_text(t), why));
+	assert_int_equal(f.code, code);
+}
+
+static void assert_cut_off(struct tls *t, const char *why)
+{
+	assert_failed(t, FAIL_TLS_RECORDS);
+	assert_says(tls_failure_text(t), why);
 }
 
 TEST(read__more_records_without_data__cut_off_by_name)
@@ -756,20 +645,6 @@ TEST(handshake__in_tiny_records__a_few_in_a_turn_then_cut_off)
 
 /* ---- wire versions ---- */
 
-/* Until both ends are done or have failed. */
-static void try_handshake(enum tls_status *here, enum tls_status *there)
-{
-	*here = *there = TLS_WANT_READ;
-	for (int i = 0; i < TURNS_MAX; i++) {
-		if (*here == TLS_WANT_READ)
-			*here = tls_handshake(at_client);
-		(void)!tls_flush(at_client);
-		if (*there == TLS_WANT_READ)
-			*there = tls_handshake(at_server);
-		(void)!tls_flush(at_server);
-	}
-}
-
 static int select_version_before(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in,
 				 unsigned in_n, void *arg)
 {
@@ -784,15 +659,12 @@ static int select_version_before(SSL *ssl, const unsigned char **out, unsigned c
 TEST(handshake__server_of_the_version_before__client_names_both)
 {
 	enum tls_status here, there;
-	struct fail f;
 
 	SSL_CTX_set_alpn_select_cb(server->ssl_ctx, select_version_before, NULL);
 	connect_pair(server, client, NULL);
 	try_handshake(&here, &there);
 	assert_int_equal(here, TLS_FAILED);
-	tls_failure(at_client, &f);
-	assert_int_equal(f.kind, FAIL_TLS);
-	assert_int_equal(f.code, FAIL_TLS_ALPN);
+	assert_failed(at_client, FAIL_TLS_ALPN);
 	assert_string_equal(tls_failure_text(at_client), "the server speaks wire version 1, this client 2: both need programs "
 			    "of the same version");
 }
@@ -820,11 +692,10 @@ TEST(handshake__no_version_in_common__alert_at_the_client)
 	try_handshake(&here, &there);
 	assert_int_equal(here, TLS_FAILED);
 	assert_int_equal(there, TLS_FAILED);
+	assert_failed(at_client, FAIL_TLS_ALPN);
 	tls_failure(at_client, &f);
-	assert_int_equal(f.kind, FAIL_TLS);
-	assert_int_equal(f.code, FAIL_TLS_ALPN);
-	assert_non_null(strstr(fail_advice(&f), "another version of rampart"));
+	assert_says(fail_advice(&f), "another version of rampart");
 }
 
-TEST_EACH(set_up, tear_down)
-TEST_GROUP(group_set_up, group_tear_down)
+TEST_EACH(set_up, tls_rig_tear_down)
+TEST_GROUP(tls_rig_group_set_up, tls_rig_group_tear_down)

@@ -137,6 +137,20 @@ static void shake_hands(void)
 	assert_int_equal(there, TLS_IO_DONE);
 }
 
+static void open_session(void)
+{
+	connect_pair();
+	shake_hands();
+}
+
+/* The frame of `n` bytes that is in `e`. */
+static void send_frame(struct end *e, size_t n)
+{
+	tls_io_put(&e->io, n);
+	assert_int_equal(finish(e, tls_io_write(&e->io)), TLS_IO_DONE);
+	assert_int_equal(finish(e, tls_io_flush(&e->io)), TLS_IO_DONE);
+}
+
 static enum tls_io_status read_frame(struct end *e, uint32_t max_bytes, struct frame_header *h)
 {
 	enum tls_io_status st = tls_io_read_header(&e->io, max_bytes, h);
@@ -146,9 +160,7 @@ static enum tls_io_status read_frame(struct end *e, uint32_t max_bytes, struct f
 
 static void ask(enum control_what what)
 {
-	tls_io_put(&client.io, frame_encode_control(what, tls_io_frame(&client.io)));
-	assert_int_equal(finish(&client, tls_io_write(&client.io)), TLS_IO_DONE);
-	assert_int_equal(finish(&client, tls_io_flush(&client.io)), TLS_IO_DONE);
+	send_frame(&client, frame_encode_control(what, tls_io_frame(&client.io)));
 }
 
 /* What the server reads is a request for `what`. */
@@ -179,15 +191,12 @@ TEST(frame__each_way__whole_and_counted)
 	struct frame_refuse r;
 	const char *why = "";
 
-	connect_pair();
-	shake_hands();
+	open_session();
 	ask(CONTROL_MARK);
 	hear(CONTROL_MARK);
 	assert_int_equal(counter_get(&client.out), FRAME_CONTROL_BYTES);
 	assert_int_equal(counter_get(&server.in), FRAME_CONTROL_BYTES);
-	tls_io_put(&server.io, frame_encode_refuse(REFUSE_FULL, words, tls_io_frame(&server.io)));
-	assert_int_equal(finish(&server, tls_io_write(&server.io)), TLS_IO_DONE);
-	assert_int_equal(tls_io_flush(&server.io), TLS_IO_DONE);
+	send_frame(&server, frame_encode_refuse(REFUSE_FULL, words, tls_io_frame(&server.io)));
 	assert_int_equal(finish(&client, read_frame(&client, TLS_IO_FRAME_BYTES, &h)), TLS_IO_DONE);
 	assert_int_equal(frame_decode_refuse(client.io.frame, h.length, &r, &why), 0);
 	assert_int_equal(r.code, REFUSE_FULL);
@@ -202,8 +211,7 @@ TEST(frame__each_way__whole_and_counted)
 
 TEST(frame__two_at_once__one_after_the_other)
 {
-	connect_pair();
-	shake_hands();
+	open_session();
 	ask(CONTROL_STATS);
 	ask(CONTROL_INFO);
 	hear(CONTROL_STATS);
@@ -217,8 +225,7 @@ TEST(frame__in_more_records_than_a_turn_allows__goes_on_by_itself)
 	size_t n = frame_encode_control(CONTROL_MARK, request), put;
 	struct frame_header h;
 
-	connect_pair();
-	shake_hands();
+	open_session();
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(tls_write(client.io.tls, &request[i], 1, &put), TLS_DONE);
 	assert_int_equal(tls_io_flush(&client.io), TLS_IO_DONE);
@@ -240,8 +247,7 @@ TEST(frame__longest_report__in_pieces_through_a_full_socket)
 	frame_encode_report_header((uint32_t)(n - FRAME_HEADER_BYTES), report);
 	for (size_t i = FRAME_HEADER_BYTES; i < n; i++)
 		report[i] = (uint8_t)(i * 7);
-	connect_pair();
-	shake_hands();
+	open_session();
 	tls_io_put_heap(&server.io, report, n);
 	assert_true(server.io.writing);
 	for (int i = 0; i < 10000 && here == TLS_IO_WAIT; i++) {
@@ -274,8 +280,7 @@ TEST(frame__closed_in_the_middle__memory_given_back)
 	assert_non_null(report);
 	memset(report, 'x', FRAME_REPORT_BYTES_MAX);
 	frame_encode_report_header(FRAME_REPORT_BYTES_MAX - FRAME_HEADER_BYTES, report);
-	connect_pair();
-	shake_hands();
+	open_session();
 	tls_io_put_heap(&server.io, report, FRAME_REPORT_BYTES_MAX);
 	assert_int_equal(tls_io_write(&server.io), TLS_IO_WAIT);
 	assert_int_equal(read_frame(&client, FRAME_REPORT_BYTES_MAX, &h), TLS_IO_WAIT);
@@ -299,17 +304,12 @@ TEST(frame__header_not_allowed__failed_and_an_answer_may_follow)
 	for (size_t i = 0; i < N_ELEMENTS(headers); i++) {
 		struct frame_header h;
 
-		connect_pair();
-		shake_hands();
+		open_session();
 		memcpy(tls_io_frame(&client.io), headers[i], FRAME_HEADER_BYTES);
-		tls_io_put(&client.io, FRAME_HEADER_BYTES);
-		assert_int_equal(tls_io_write(&client.io), TLS_IO_DONE);
-		assert_int_equal(tls_io_flush(&client.io), TLS_IO_DONE);
+		send_frame(&client, FRAME_HEADER_BYTES);
 		assert_int_equal(finish(&server, read_frame(&server, FRAME_FROM_CLIENT_MAX, &h)), TLS_IO_FAILED);
 		assert_failed(&server, FAIL_PROTOCOL, PROTO_BAD_FRAME);
-		tls_io_put(&server.io, frame_encode_refuse(REFUSE_BAD_REQUEST, "", tls_io_frame(&server.io)));
-		assert_int_equal(tls_io_write(&server.io), TLS_IO_DONE);
-		assert_int_equal(tls_io_flush(&server.io), TLS_IO_DONE);
+		send_frame(&server, frame_encode_refuse(REFUSE_BAD_REQUEST, "", tls_io_frame(&server.io)));
 		assert_int_equal(finish(&client, read_frame(&client, TLS_IO_FRAME_BYTES, &h)), TLS_IO_DONE);
 		assert_int_equal(h.type, FRAME_REFUSE);
 		tear_down(state);
@@ -323,8 +323,7 @@ TEST(bye__both_say_it__answered)
 {
 	struct frame_header h;
 
-	connect_pair();
-	shake_hands();
+	open_session();
 	assert_false(tls_io_is_bye_answered(&server.io));
 	assert_int_equal(server.io.watcher.events, EV_READ);
 	assert_int_equal(finish(&client, read_frame(&client, TLS_IO_FRAME_BYTES, &h)), TLS_IO_FAILED);
@@ -338,8 +337,7 @@ TEST(bye__both_say_it__answered)
 
 TEST(bye__peer_goes_on_talking__not_waited_for)
 {
-	connect_pair();
-	shake_hands();
+	open_session();
 	ask(CONTROL_STATS);
 	until(server.ready > 0);
 	assert_true(tls_io_is_bye_answered(&server.io));
@@ -374,7 +372,7 @@ static int listen_at(struct addr *a)
 	socklen_t len = sizeof(a->ss);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	assert_int_equal(addr_parse("127.0.0.1", 0, a), 0);
+	*a = unit_addr("127.0.0.1", 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a->ss, a->len), 0);
 	assert_int_equal(listen(fd, 4), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&a->ss, &len), 0);
@@ -383,10 +381,9 @@ static int listen_at(struct addr *a)
 
 TEST(connect__from_an_address__and_again_after_a_close)
 {
-	struct addr to, from;
+	struct addr to, from = unit_addr("127.0.0.9", 0);
 	int fd = listen_at(&to);
 
-	assert_int_equal(addr_parse("127.0.0.9", 0, &from), 0);
 	for (int i = 0; i < 2; i++) {
 		struct sockaddr_in peer;
 		socklen_t len = sizeof(peer);
@@ -423,10 +420,9 @@ TEST(connect__nobody_listens__errno_when_ready)
 
 TEST(connect__from_an_address_of_others__errno_at_once)
 {
-	struct addr to, from;
+	struct addr to, from = unit_addr("192.0.2.1", 0);
 	int fd = listen_at(&to);
 
-	assert_int_equal(addr_parse("192.0.2.1", 0, &from), 0);
 	assert_int_equal(tls_io_connect(&client.io, &to, &from), -EADDRNOTAVAIL);
 	tls_io_close(&client.io);
 	assert_false(tls_io_is_open(&client.io));
@@ -439,8 +435,7 @@ TEST(release__adopted_by_another__goes_on_there)
 	struct end other = { 0 };
 	struct frame_header h;
 
-	connect_pair();
-	shake_hands();
+	open_session();
 	ask(CONTROL_STATS);
 	hear(CONTROL_STATS);
 	tls_io_init(&other.io, loop, on_ready, &other, &other.in, NULL);
@@ -458,8 +453,7 @@ TEST(release__adopted_by_another__goes_on_there)
 
 TEST(watch__nothing__no_more_calls)
 {
-	connect_pair();
-	shake_hands();
+	open_session();
 	tls_io_watch(&server.io, 0);
 	ask(CONTROL_STATS);
 	for (int i = 0; i < 3; i++)

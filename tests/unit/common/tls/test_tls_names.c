@@ -58,7 +58,7 @@ TEST(check__lists__taken_or_refused_by_name)
 		assert_int_equal(tls_names_check("allow-names", good[i], err, sizeof(err)), 0);
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		assert_int_equal(tls_names_check("allow-names", bad[i], err, sizeof(err)), -EINVAL);
-		assert_non_null(strstr(err, "--allow-names: '"));
+		assert_says(err, "--allow-names: '");
 		/* Nothing that a terminal obeys. */
 		for (const char *p = err; *p; p++)
 			assert_in_range(*p, ' ', '~');

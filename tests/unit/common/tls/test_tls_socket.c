@@ -4,8 +4,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -56,18 +54,13 @@ static int set_up_stream(void **state)
 
 static int set_up_tcp(void **state)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t n = sizeof(a);
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fds[2];
 
 	(void)state;
-	ours = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(listener, (struct sockaddr *)&a, n) || listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)&a, &n) || connect(ours, (struct sockaddr *)&a, n))
-		return -1;
-	peers = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	close(listener);
-	return peers < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) ? -1 : new_bio();
+	unit_connect_tcp(fds);
+	ours = fds[0];
+	peers = fds[1];
+	return new_bio();
 }
 
 static void hang_up_peer(void)

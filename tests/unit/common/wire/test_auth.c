@@ -36,14 +36,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static struct addr parsed(const char *text, uint16_t port)
-{
-	struct addr a;
-
-	assert_int_equal(addr_parse(text, port, &a), 0);
-	return a;
-}
-
 static void assert_hmac(uint32_t client_qpn, uint32_t server_qpn, const struct addr *client,
 			const struct addr *server, const uint8_t *expected)
 {
@@ -61,7 +53,7 @@ static void assert_hmac(uint32_t client_qpn, uint32_t server_qpn, const struct a
 /* One that is kept remembers neither key nor text of the last time. */
 TEST(mac__kept_for_many__as_one_made_for_each)
 {
-	struct addr a = parsed("10.0.0.1", 1), z = parsed("fe80::1", 2);
+	struct addr a = unit_addr("10.0.0.1", 1), z = unit_addr("fe80::1", 2);
 	struct auth_binding b = { .session = session, .client = &a, .server = &z };
 	uint8_t kept[AUTH_HMAC_BYTES], fresh[AUTH_HMAC_BYTES], last[AUTH_HMAC_BYTES] = { 0 };
 	struct auth_mac *m;
@@ -82,8 +74,8 @@ TEST(mac__kept_for_many__as_one_made_for_each)
 
 TEST(hmac__known_binding__as_computed_elsewhere)
 {
-	struct addr c4 = parsed("10.0.0.1", 50000), s4 = parsed("10.0.0.2", 7472);
-	struct addr c6 = parsed("fe80::1", 1), s6 = parsed("fe80::2", 65535);
+	struct addr c4 = unit_addr("10.0.0.1", 50000), s4 = unit_addr("10.0.0.2", 7472);
+	struct addr c6 = unit_addr("fe80::1", 1), s6 = unit_addr("fe80::2", 65535);
 
 	assert_hmac(0x11, 0x22, &c4, &s4, expected4);
 	assert_hmac(0xabcdef, 0, &c6, &s6, expected6);
@@ -91,9 +83,9 @@ TEST(hmac__known_binding__as_computed_elsewhere)
 
 TEST(hmac__any_input_changed__another)
 {
-	struct addr c = parsed("10.0.0.1", 50000), s = parsed("10.0.0.2", 7472);
-	struct addr c2 = parsed("10.0.0.3", 50000), s2 = parsed("10.0.0.4", 7472);
-	struct addr c_port = parsed("10.0.0.1", 50001), s_port = parsed("10.0.0.2", 7473);
+	struct addr c = unit_addr("10.0.0.1", 50000), s = unit_addr("10.0.0.2", 7472);
+	struct addr c2 = unit_addr("10.0.0.3", 50000), s2 = unit_addr("10.0.0.4", 7472);
+	struct addr c_port = unit_addr("10.0.0.1", 50001), s_port = unit_addr("10.0.0.2", 7473);
 	uint8_t session2[FRAME_SESSION_BYTES] = { 0 }, key2[AUTH_KEY_BYTES] = { 0 },
 		out[AUTH_HMAC_BYTES];
 	const struct {

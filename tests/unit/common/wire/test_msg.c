@@ -178,24 +178,35 @@ TEST(decode__length_not_the_received__refused)
 
 /* ---- several in a SEND ---- */
 
-/* Puts a message of `bytes` at `*end`, and moves that on. */
-static void join(uint8_t *p, uint32_t *end, enum msg_type type, uint8_t flags, uint32_t bytes)
-{
-	struct msg_header h = { .type = type, .flags = flags, .length = bytes, .sequence = *end };
+static uint8_t joined[256];	/* several messages, up to `end` */
+static uint32_t end;
 
-	msg_encode(&h, p + *end);
-	*end += bytes;
+static int join_none(void **state)
+{
+	(void)state;
+	memset(joined, 0, sizeof(joined));
+	end = 0;
+	return 0;
+}
+
+/* One more message, of `bytes`. */
+static void join(enum msg_type type, uint8_t flags, uint32_t bytes)
+{
+	struct msg_header h = { .type = type, .flags = flags, .length = bytes, .sequence = end };
+
+	msg_encode(&h, joined + end);
+	end += bytes;
 }
 
 /* How many decode, one behind the other; -EPROTO if one does not. */
-static int count_joined(const uint8_t *p, uint32_t received)
+static int count_joined(uint32_t received)
 {
 	uint8_t *exact = malloc(received ? received : 1);
 	struct msg_header h;
 	uint32_t at = 0;
 	int n = 0;
 
-	memcpy(exact, p, received);
+	memcpy(exact, joined, received);
 	do {
 		if (msg_decode_at(exact, received, at, &h)) {
 			n = -EPROTO;
@@ -211,15 +222,12 @@ static int count_joined(const uint8_t *p, uint32_t received)
 
 TEST(decode_at__data_of_any_lengths__each)
 {
-	uint8_t p[256] = { 0 };
-	uint32_t end = 0;
-
-	join(p, &end, MSG_DATA, 0, 16);
-	assert_int_equal(count_joined(p, end), 1);
-	join(p, &end, MSG_DATA, MSG_FLAG_SUM, 20);
-	join(p, &end, MSG_DATA, MSG_FLAG_SUM | MSG_FLAG_TAG, 61);
-	join(p, &end, MSG_DATA, MSG_FLAG_ACK, 17);
-	assert_int_equal(count_joined(p, end), 4);
+	join(MSG_DATA, 0, 16);
+	assert_int_equal(count_joined(end), 1);
+	join(MSG_DATA, MSG_FLAG_SUM, 20);
+	join(MSG_DATA, MSG_FLAG_SUM | MSG_FLAG_TAG, 61);
+	join(MSG_DATA, MSG_FLAG_ACK, 17);
+	assert_int_equal(count_joined(end), 4);
 }
 
 TEST(decode_at__one_message__as_decode)
@@ -227,41 +235,34 @@ TEST(decode_at__one_message__as_decode)
 	struct msg_header h;
 
 	for (int type = MSG_ECHO; type <= MSG_CREDIT; type++) {
-		uint8_t p[64] = { 0 };
-		uint32_t end = 0;
-
-		join(p, &end, (enum msg_type)type, 0, 64);
-		assert_int_equal(msg_decode_at(p, 64, 0, &h), 0);
+		join_none(NULL);
+		join((enum msg_type)type, 0, 64);
+		assert_int_equal(msg_decode_at(joined, 64, 0, &h), 0);
 		assert_int_equal(h.type, type);
 	}
 }
 
 TEST(decode_at__cut_anywhere_but_between_two__refused)
 {
-	uint8_t p[128] = { 0 };
-	uint32_t end = 0;
-
-	join(p, &end, MSG_DATA, 0, 40);
-	join(p, &end, MSG_DATA, 0, 16);
-	join(p, &end, MSG_DATA, 0, 24);
+	join(MSG_DATA, 0, 40);
+	join(MSG_DATA, 0, 16);
+	join(MSG_DATA, 0, 24);
 	for (uint32_t n = 0; n <= end; n++)
-		assert_int_equal(count_joined(p, n), n == 40 ? 1 : n == 56 ? 2 : n == 80 ? 3 : -EPROTO);
+		assert_int_equal(count_joined(n), n == 40 ? 1 : n == 56 ? 2 : n == 80 ? 3 : -EPROTO);
 	for (uint32_t n = end + 1; n < end + 16; n++)
-		assert_int_equal(count_joined(p, n), -EPROTO);
+		assert_int_equal(count_joined(n), -EPROTO);
 }
 
 TEST(decode_at__length_beyond_what_is_left__refused)
 {
 	static const uint32_t lengths[] = { 0, 15, 17, 48, 49, 80, 0x7fffffff, 0x80000000, UINT32_MAX - 15, UINT32_MAX };
 	struct msg_header h = { .type = MSG_DATA }, out;
-	uint8_t p[80] = { 0 };
-	uint32_t end = 0;
 
-	join(p, &end, MSG_DATA, 0, 32);
+	join(MSG_DATA, 0, 32);
 	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
 		h.length = lengths[i];
-		msg_encode(&h, p + 32);
-		assert_int_equal(msg_decode_at(p, sizeof(p), 32, &out),
+		msg_encode(&h, joined + 32);
+		assert_int_equal(msg_decode_at(joined, 80, 32, &out),
 				 lengths[i] == 17 || lengths[i] == 48 ? 0 : -EPROTO);
 	}
 }
@@ -283,12 +284,10 @@ TEST(decode_at__type_or_ack_among_others__only_as_it_may_be)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		uint8_t p[64] = { 0 };
-		uint32_t end = 0;
-
+		join_none(NULL);
 		for (int k = 0; k < 2; k++)
-			join(p, &end, cases[i].type[k], cases[i].flags[k], 32);
-		assert_int_equal(count_joined(p, end), cases[i].n);
+			join(cases[i].type[k], cases[i].flags[k], 32);
+		assert_int_equal(count_joined(end), cases[i].n);
 	}
 }
 
@@ -296,13 +295,11 @@ TEST(decode_at__type_or_ack_among_others__only_as_it_may_be)
 TEST(decode__followed_by_another__refused)
 {
 	struct msg_header h;
-	uint8_t p[64] = { 0 };
-	uint32_t end = 0;
 
-	join(p, &end, MSG_CREDIT, 0, 16);
-	join(p, &end, MSG_CREDIT, 0, 16);
-	assert_int_equal(msg_decode(p, end, &h), -EPROTO);
-	assert_int_equal(msg_decode(p, 16, &h), 0);
+	join(MSG_CREDIT, 0, 16);
+	join(MSG_CREDIT, 0, 16);
+	assert_int_equal(msg_decode(joined, end, &h), -EPROTO);
+	assert_int_equal(msg_decode(joined, 16, &h), 0);
 }
 
 /* What decodes is what encodes to the same bytes. */
@@ -332,3 +329,5 @@ TEST(decode__mutated_headers__canonical_or_refused)
 	}
 	assert_true(good > 100);
 }
+
+TEST_EACH(join_none, NULL)

@@ -5,22 +5,21 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/wire/psn.h"
 
+static struct psn_registry *r;
+
 static int set_up(void **state)
 {
-	struct psn_registry *r;
-	int ret = psn_registry_new(&r);
-
-	*state = r;
-	return ret;
+	(void)state;
+	return psn_registry_new(&r);
 }
 
 static int tear_down(void **state)
 {
-	psn_registry_free(*state);
+	(void)state;
+	psn_registry_free(r);
 	return 0;
 }
 
@@ -43,12 +42,9 @@ static int scripted(void *arg, uint8_t *buf, size_t n)
 	return 0;
 }
 
-#define PSN_TEST(f) TEST_WITH(f, set_up, tear_down)
-
-PSN_TEST(reserve__free_number__once)
+TEST(reserve__free_number__once)
 {
 	static const uint32_t numbers[] = { 0, 1, 63, 64, 0x123456, PSN_MASK };
-	struct psn_registry *r = *state;
 
 	for (size_t i = 0; i < N_ELEMENTS(numbers); i++) {
 		assert_true(psn_reserve(r, numbers[i]));
@@ -57,10 +53,9 @@ PSN_TEST(reserve__free_number__once)
 	}
 }
 
-PSN_TEST(reserve__more_than_24_bits__refused)
+TEST(reserve__more_than_24_bits__refused)
 {
 	static const uint32_t numbers[] = { PSN_COUNT, PSN_COUNT + 1, 0x80000000, UINT32_MAX };
-	struct psn_registry *r = *state;
 
 	for (size_t i = 0; i < N_ELEMENTS(numbers); i++)
 		assert_false(psn_reserve(r, numbers[i]));
@@ -68,10 +63,8 @@ PSN_TEST(reserve__more_than_24_bits__refused)
 	assert_true(psn_reserve(r, 0));
 }
 
-PSN_TEST(release__taken_number__free_again_neighbours_not)
+TEST(release__taken_number__free_again_neighbours_not)
 {
-	struct psn_registry *r = *state;
-
 	for (uint32_t psn = 100; psn < 200; psn++)
 		assert_true(psn_reserve(r, psn));
 	psn_release(r, 150);
@@ -82,11 +75,10 @@ PSN_TEST(release__taken_number__free_again_neighbours_not)
 	assert_int_equal(psn_in_use(r), 100);
 }
 
-PSN_TEST(draw__repeated_values__skips_the_taken)
+TEST(draw__repeated_values__skips_the_taken)
 {
 	static const uint32_t values[] = { 5, 5, 5, 0xabcdef, 5, 0xabcdef, 7 };
 	struct script s = { values, N_ELEMENTS(values), 0 };
-	struct psn_registry *r = *state;
 	uint32_t psn = 0;
 
 	assert_int_equal(psn_draw(r, scripted, &s, 8, &psn), 0);
@@ -99,11 +91,10 @@ PSN_TEST(draw__repeated_values__skips_the_taken)
 	assert_int_equal(psn_in_use(r), 3);
 }
 
-PSN_TEST(draw__only_taken_ones__eagain_after_the_limit)
+TEST(draw__only_taken_ones__eagain_after_the_limit)
 {
 	static const uint32_t values[16] = { 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 };
 	struct script s = { values, 16, 0 };
-	struct psn_registry *r = *state;
 	uint32_t psn = 77;
 
 	assert_true(psn_reserve(r, 9));
@@ -113,11 +104,10 @@ PSN_TEST(draw__only_taken_ones__eagain_after_the_limit)
 	assert_int_equal(psn_in_use(r), 1);
 }
 
-PSN_TEST(draw__last_allowed_attempt__counts)
+TEST(draw__last_allowed_attempt__counts)
 {
 	static const uint32_t values[] = { 9, 9, 10 };
 	struct script s = { values, 3, 0 };
-	struct psn_registry *r = *state;
 	uint32_t psn;
 
 	assert_true(psn_reserve(r, 9));
@@ -125,11 +115,10 @@ PSN_TEST(draw__last_allowed_attempt__counts)
 	assert_int_equal(psn, 10);
 }
 
-PSN_TEST(draw__random_fails__its_error)
+TEST(draw__random_fails__its_error)
 {
 	static const uint32_t values[] = { 9 };
 	struct script s = { values, 1, 0 };
-	struct psn_registry *r = *state;
 	uint32_t psn;
 
 	assert_true(psn_reserve(r, 9));
@@ -145,9 +134,8 @@ static int seeded(void *arg, uint8_t *buf, size_t n)
 }
 
 /* 10,000 draws of 24 bits collide with 95 % probability; the registry must not let them. */
-PSN_TEST(draw__forty_thousand__all_different)
+TEST(draw__forty_thousand__all_different)
 {
-	struct psn_registry *r = *state;
 	uint8_t *seen = calloc(PSN_COUNT, 1);
 	uint64_t seed = 1;
 
@@ -163,9 +151,8 @@ PSN_TEST(draw__forty_thousand__all_different)
 	free(seen);
 }
 
-PSN_TEST(all_numbers__reserved_and_released__count_exact)
+TEST(all_numbers__reserved_and_released__count_exact)
 {
-	struct psn_registry *r = *state;
 	static const uint32_t one[] = { 42 };
 	struct script s = { one, 1, 0 };
 	uint32_t psn;
@@ -184,7 +171,6 @@ PSN_TEST(all_numbers__reserved_and_released__count_exact)
 #define RANGE 60000u
 
 struct claim {
-	struct psn_registry *r;
 	pthread_barrier_t *start;
 	uint32_t *won;
 	uint32_t n;
@@ -197,12 +183,12 @@ static void *claim_all(void *arg)
 
 	pthread_barrier_wait(c->start);
 	for (uint32_t psn = 0; psn < RANGE; psn++)
-		if (psn_reserve(c->r, psn))
+		if (psn_reserve(r, psn))
 			c->won[c->n++] = psn;
 	return NULL;
 }
 
-PSN_TEST(reserve__many_threads_at_once__disjoint_sets)
+TEST(reserve__many_threads_at_once__disjoint_sets)
 {
 	struct claim claims[THREADS];
 	pthread_t threads[THREADS];
@@ -212,9 +198,7 @@ PSN_TEST(reserve__many_threads_at_once__disjoint_sets)
 
 	pthread_barrier_init(&start, NULL, THREADS);
 	for (int i = 0; i < THREADS; i++) {
-		claims[i] = (struct claim){ .r = *state,
-					    .start = &start,
-					    .won = calloc(RANGE, sizeof(uint32_t)) };
+		claims[i] = (struct claim){ .start = &start, .won = calloc(RANGE, sizeof(uint32_t)) };
 		assert_int_equal(pthread_create(&threads[i], NULL, claim_all, &claims[i]), 0);
 	}
 	for (int i = 0; i < THREADS; i++) {
@@ -226,7 +210,7 @@ PSN_TEST(reserve__many_threads_at_once__disjoint_sets)
 	}
 	pthread_barrier_destroy(&start);
 	assert_int_equal(total, RANGE);
-	assert_int_equal(psn_in_use(*state), RANGE);
+	assert_int_equal(psn_in_use(r), RANGE);
 	free(owners);
 }
 
@@ -234,3 +218,5 @@ TEST(free__null__nothing)
 {
 	psn_registry_free(NULL);
 }
+
+TEST_EACH(set_up, tear_down)

@@ -32,8 +32,8 @@ TEST(parse__not_a_list__one_line_with_what_is_allowed)
 
 		assert_int_equal(transports_parse("transports", bad[i], &mask, err, sizeof(err)), -EINVAL);
 		assert_int_equal(mask, 77);
-		assert_non_null(strstr(err, "--transports: '"));
-		assert_non_null(strstr(err, "allowed: rdma, tcp and tls"));
+		assert_says(err, "--transports: '");
+		assert_says(err, "allowed: rdma, tcp and tls");
 		assert_null(strchr(err, '\n'));
 	}
 }

@@ -47,8 +47,7 @@ static void assert_check_refuses(const char *arguments, const char *word)
 	server_config_defaults(&c);
 	assert_int_equal(parse(arguments), OPTS_OK);
 	assert_int_equal(server_config_check(&c, err, sizeof(err)), -EINVAL);
-	if (!strstr(err, word))
-		fail_msg("'%s' does not say '%s'", err, word);
+	assert_says(err, word);
 }
 
 static void assert_check_takes(const char *arguments)
@@ -136,9 +135,9 @@ TEST(parse__session_tickets__switch_and_rotation)
 TEST(check__defaults__taken)
 {
 	assert_check_takes("");
-	assert_non_null(strstr(c.cert_path, "build/certs/server.pem"));
-	assert_non_null(strstr(c.key_path, "build/certs/server.key"));
-	assert_non_null(strstr(c.ca_path, "build/certs/ca.pem"));
+	assert_says(c.cert_path, "build/certs/server.pem");
+	assert_says(c.key_path, "build/certs/server.key");
+	assert_says(c.ca_path, "build/certs/ca.pem");
 	assert_int_equal(c.cert_path[0], '/');
 }
 
@@ -234,7 +233,7 @@ TEST(check__path_too_long__refused)
 	memset(path, 'p', PATH_MAX);
 	c.ca = path;
 	assert_int_equal(server_config_check(&c, err, sizeof(err)), -EINVAL);
-	assert_non_null(strstr(err, "too long"));
+	assert_says(err, "too long");
 }
 
 TEST_EACH(set_up, NULL)

@@ -70,8 +70,17 @@ static void derive(void)
 static void assert_refused(const char *what, const char *advice)
 {
 	assert_int_equal(limits_derive(&cfg, devs, err, sizeof(err)), -ENOSPC);
-	assert_non_null(strstr(err, what));
-	assert_non_null(strstr(err, advice));
+	assert_says(err, what);
+	assert_says(err, advice);
+}
+
+/* With one less than it needs it is refused. */
+static void assert_needs(uint64_t *limit, uint64_t need, const char *what, const char *advice)
+{
+	*limit = need - 1;
+	assert_refused(what, advice);
+	*limit = need;
+	derive();
 }
 
 TEST(derive__one_shard__exactly_the_clients)
@@ -221,10 +230,7 @@ TEST(derive__too_few_descriptors__refused_one_below_the_need)
 	assert_non_null(need);
 	assert_int_equal(sscanf(need, "need %llu", &n), 1);
 	assert_true(n >= 2 * cfg.max_handshakes);
-	nofile = n - 1;
-	assert_refused("ulimit -n", "raise it");
-	nofile = n;
-	derive();
+	assert_needs(&nofile, n, "ulimit -n", "raise it");
 	/* What there is beyond that is for sockets that wait, in two shards. */
 	assert_in_range(cfg.shard_waiting, 1, 100);
 	n = cfg.shard_waiting;
@@ -258,7 +264,7 @@ TEST(derive__clients_over_sockets__a_descriptor_each)
 	cfg.transport_mask = 1 << TRANSPORT_TLS;
 	tls = needed();
 	assert_int_equal(tls, rdma + 1000);
-	assert_non_null(strstr(err, "and --max-clients 1000 need"));
+	assert_says(err, "and --max-clients 1000 need");
 	cfg.transport_mask |= 1 << TRANSPORT_TCP;
 	tcp = needed();
 	/* In two shards, besides those that listen. */
@@ -285,10 +291,7 @@ TEST(derive__too_little_lockable_memory__refused_one_below_the_need)
 
 	derive();
 	need = 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
-	memlock = need - 1;
-	assert_refused("locked memory (ulimit -l, bytes)", "--message-size");
-	memlock = need;
-	derive();
+	assert_needs(&memlock, need, "locked memory (ulimit -l, bytes)", "--message-size");
 }
 
 /* Memory that peers can make a server hold, beside buffers of clients over sockets. */
@@ -296,6 +299,12 @@ static uint64_t other_memory(bool tls)
 {
 	return (2 * cfg.max_handshakes + (tls ? cfg.max_clients : 0)) * (37 << 10) +
 	       SIZES_CONTROL_SESSIONS_MAX * (uint64_t)FRAME_REPORT_BYTES_MAX + HELD_MARKS_BYTES;
+}
+
+static int derive_without_devices(void)
+{
+	err[0] = '\0';
+	return limits_derive(&cfg, NULL, err, sizeof(err));
 }
 
 TEST(derive__only_sockets__refused_one_below_what_clients_could_take)
@@ -309,19 +318,18 @@ TEST(derive__only_sockets__refused_one_below_what_clients_could_take)
 	need = 1024ull * (30 + 2) * (1 << 20) + other_memory(false);
 	memory = need - 1;
 	memlock = 0;	/* none of it is locked */
-	err[0] = '\0';
-	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), -ENOSPC);
-	assert_non_null(strstr(err, "this machine's memory (bytes) is 34"));
-	assert_non_null(strstr(err, "but --max-clients 1024 needs 34"));
+	assert_int_equal(derive_without_devices(), -ENOSPC);
+	assert_says(err, "this machine's memory (bytes) is 34");
+	assert_says(err, "but --max-clients 1024 needs 34");
 	memory = need;
-	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), 0);
+	assert_int_equal(derive_without_devices(), 0);
 	cfg.sock.tcp.zerocopy_bytes = 1;
-	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), -ENOSPC);
+	assert_int_equal(derive_without_devices(), -ENOSPC);
 	cfg.sock.tcp.zerocopy_bytes = 0;
 	cfg.transport_mask = 1 << TRANSPORT_TLS;
-	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), -ENOSPC);
+	assert_int_equal(derive_without_devices(), -ENOSPC);
 	memory += other_memory(true) - other_memory(false);
-	assert_int_equal(limits_derive(&cfg, NULL, err, sizeof(err)), 0);
+	assert_int_equal(derive_without_devices(), 0);
 }
 
 /* Clients may come over RDMA, whose buffers are there from the start. */
@@ -329,10 +337,8 @@ TEST(derive__sockets_beside_rdma__starts_with_less_than_clients_could_take)
 {
 	cfg.transport_mask = TRANSPORTS_ALL;
 	derive();
-	memory = 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
-	derive();
-	memory--;
-	assert_refused("this machine's memory (bytes)", "lower --max-clients");
+	assert_needs(&memory, 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096,
+		     "this machine's memory (bytes)", "lower --max-clients");
 }
 
 /* ---- several rails ---- */
@@ -391,14 +397,8 @@ TEST(derive__regions__counted_as_pinned_memory)
 	cfg.region_bytes = 1000000;	/* 245 pages */
 	derive();
 	need = 4ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096 + 2ull * 1000 * 245 * 4096;
-	memlock = need - 1;
-	assert_refused("locked memory (ulimit -l, bytes)", "--region-size");
-	memlock = need;
-	derive();
-	memory = need - 1;
-	assert_refused("this machine's memory (bytes)", "lower --max-clients, --region-size");
-	memory = need;
-	derive();
+	assert_needs(&memlock, need, "locked memory (ulimit -l, bytes)", "--region-size");
+	assert_needs(&memory, need, "this machine's memory (bytes)", "lower --max-clients, --region-size");
 }
 
 TEST(derive__rails__descriptors_and_memory_of_all)
@@ -408,10 +408,7 @@ TEST(derive__rails__descriptors_and_memory_of_all)
 	use_rails(3);
 	derive();
 	bytes = 6ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096;
-	memlock = bytes - 1;
-	assert_refused("locked memory (ulimit -l, bytes)", "--message-size");
-	memlock = bytes;
-	derive();
+	assert_needs(&memlock, bytes, "locked memory (ulimit -l, bytes)", "--message-size");
 	nofile = 6 * cfg.max_handshakes;
 	assert_refused("--threads 2 on each rail", "raise it");
 }

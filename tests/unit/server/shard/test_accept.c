@@ -7,7 +7,6 @@
 
 #include "common/rdma/cm.h"
 #include "common/hist/hist.h"
-#include "common/wire/psn.h"
 #include "common/rdma/region.h"
 #include "server/shard/accept.h"
 #include "server/tables/session.h"
@@ -20,77 +19,78 @@
 /* The last request was rejected with this code, its id is gone, and nothing was accepted. */
 static void assert_rejected(enum refuse_code code)
 {
-	const struct fake_cm_call *c = fake_cm_last(FAKE_CM_REJECT);
-	uint16_t got = 0;
-
-	assert_non_null(c);
-	assert_int_equal(pdata_decode_reject(c->private_data, c->param.private_data_len, &got), 0);
-	assert_int_equal(got, code);
+	assert_int_equal(peer_reject_code(), code);
 	assert_int_equal(server_refused(code), 1);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, (int)code), 1);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
 	assert_int_equal(fake_cm_ids(), 1);
 }
 
-static void request(struct peer *p)
-{
-	uint8_t data[56];
+static struct peer peer;
+static struct conn *conn;	/* the server's object of it */
 
-	peer_proof(p, data);
-	peer_request(p, data);
+static int set_up_granted(void **state)
+{
+	int ret = server_rig_init(state);
+
+	conn = server_start_granted(&peer, 0);
+	return ret;
+}
+
+static int set_up_accepting(void **state)
+{
+	int ret = server_rig_init(state);
+
+	conn = server_start_accepting(&peer, 0);
+	return ret;
+}
+
+/* They begin with `peer`, which has its GRANT, or has asked to connect. */
+#define GRANTED_TEST(f) TEST_WITH(f, set_up_granted, server_rig_stop)
+#define ACCEPTING_TEST(f) TEST_WITH(f, set_up_accepting, server_rig_stop)
+
+static uint32_t accepted_qpn(void)
+{
+	return fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+}
+
+/* How the accepted queue pair was taken to this state. */
+static const struct ibv_qp_attr *accepted_to(enum ibv_qp_state state)
+{
+	return &fake_modified_to(accepted_qpn(), state)->attr;
 }
 
 /* ---- accepted ---- */
 
-TEST(request__right_proof__accepted_with_the_servers)
+ACCEPTING_TEST(request__right_proof__accepted_with_the_servers)
 {
-	struct addr local;
 	struct auth_binding b;
 	struct pdata_proof proof;
 	const struct fake_cm_call *c;
 	uint8_t expected[AUTH_HMAC_BYTES];
-	struct peer p;
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	request(&p);
 	c = fake_cm_last(FAKE_CM_ACCEPT);
-	assert_ptr_equal(c->id, p.id);
-	assert_int_equal(
-		pdata_decode_proof(PDATA_REPLY, c->private_data, c->param.private_data_len, &proof),
-		0);
-	assert_memory_equal(proof.session, p.grant.session, FRAME_SESSION_BYTES);
-	local = p.grant.rdma;
-	b = (struct auth_binding){ .session = p.grant.session,
-				   .client_qpn = p.qpn,
+	assert_ptr_equal(c->id, peer.id);
+	assert_int_equal(pdata_decode_proof(PDATA_REPLY, c->private_data, c->param.private_data_len, &proof), 0);
+	assert_memory_equal(proof.session, peer.grant.session, FRAME_SESSION_BYTES);
+	b = (struct auth_binding){ .session = peer.grant.session,
+				   .client_qpn = peer.qpn,
 				   .server_qpn = c->param.qp_num,
-				   .client = &p.rdma,
-				   .server = &local };
-	assert_int_equal(auth_hmac(NULL, p.keys.server, &b, expected), 0);
+				   .client = &peer.rdma,
+				   .server = &peer.grant.rdma };
+	assert_int_equal(auth_hmac(NULL, peer.keys.server, &b, expected), 0);
 	assert_memory_equal(proof.hmac, expected, AUTH_HMAC_BYTES);
 	server_only(CONN_ST_ACCEPTING);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
 }
 
-TEST(request__right_proof__agreed_psns_in_the_qp)
+ACCEPTING_TEST(request__right_proof__agreed_psns_in_the_qp)
 {
-	const struct fake_modify *m;
-	uint32_t qpn;
-	struct peer p;
-
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	request(&p);
-	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
-	assert_int_equal(fake_qp_state(fake_qp_of(qpn)), IBV_QPS_RTS);
-	m = fake_modified_to(qpn, IBV_QPS_RTR);
-	assert_int_equal(m->attr.rq_psn, p.psn);
-	m = fake_modified_to(qpn, IBV_QPS_RTS);
-	assert_int_equal(m->attr.sq_psn, p.grant.psn);
-	m = fake_modified_to(qpn, IBV_QPS_INIT);
-	assert_int_equal(m->attr.qp_access_flags, 0);
-	m = fake_modified_to(qpn, IBV_QPS_RTR);
-	assert_int_equal(m->attr.qp_access_flags, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(fake_qp_state(fake_qp_of(accepted_qpn())), IBV_QPS_RTS);
+	assert_int_equal(accepted_to(IBV_QPS_RTR)->rq_psn, peer.psn);
+	assert_int_equal(accepted_to(IBV_QPS_RTS)->sq_psn, peer.grant.psn);
+	assert_int_equal(accepted_to(IBV_QPS_INIT)->qp_access_flags, 0);
+	assert_int_equal(accepted_to(IBV_QPS_RTR)->qp_access_flags, IBV_ACCESS_LOCAL_WRITE);
 	assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, 0);
 	assert_int_equal(counter_get(&srv.shard->stats.psn_verified), 1);
 	assert_int_equal(hist_count(srv.shard->stats.stages[SS_QP_SETUP]), 1);
@@ -99,24 +99,20 @@ TEST(request__right_proof__agreed_psns_in_the_qp)
 TEST(request__with_region__window_bound_before_the_accept)
 {
 	const struct fake_post *posts;
-	uint32_t n, qpn;
 	struct peer p;
+	uint32_t n;
 
-	server_rig_start();
-	peer_get_grant(&p, FRAME_FEATURE_REGION);
-	request(&p);
-	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+	server_start_accepting(&p, FRAME_FEATURE_REGION);
 	posts = fake_posts(&n);
 	assert_int_equal(n, 1);
 	assert_int_equal(posts[0].opcode, IBV_WR_BIND_MW);
-	assert_int_equal(posts[0].qpn, qpn);
+	assert_int_equal(posts[0].qpn, accepted_qpn());
 	assert_int_equal(posts[0].rkey, p.grant.region_rkey);
 	assert_true(posts[0].bind.addr == p.grant.region_addr);
-	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.qp_access_flags,
-			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-			 IBV_ACCESS_REMOTE_ATOMIC);
-	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.max_dest_rd_atomic, 16);
-	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTS)->attr.max_rd_atomic, 0);
+	assert_int_equal(accepted_to(IBV_QPS_RTR)->qp_access_flags, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(accepted_to(IBV_QPS_RTR)->max_dest_rd_atomic, 16);
+	assert_int_equal(accepted_to(IBV_QPS_RTS)->max_rd_atomic, 0);
 	assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, 16);
 }
 
@@ -130,32 +126,26 @@ TEST(request__reads_asked_for__granted_within_limits)
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct peer p;
-		uint32_t qpn;
 
 		fake_device.attr.max_qp_rd_atom = cases[i].device;
 		server_rig_start();
 		fake_cm.rd_atomic = cases[i].asked;
 		peer_get_grant(&p, cases[i].region ? FRAME_FEATURE_REGION : 0);
-		request(&p);
-		qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
+		peer_prove(&p);
 		assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, cases[i].granted);
-		assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.max_dest_rd_atomic, cases[i].granted);
-		server_rig_stop(state);
-		assert_int_equal(server_rig_init(state), 0);
+		assert_int_equal(accepted_to(IBV_QPS_RTR)->max_dest_rd_atomic, cases[i].granted);
+		server_rig_again(state);
 	}
 }
 
 TEST(request__device_without_atomics__none_granted)
 {
 	struct peer p;
-	uint32_t n, qpn;
+	uint32_t n;
 
 	fake_device.attr.atomic_cap = IBV_ATOMIC_NONE;
-	server_rig_start();
-	peer_get_grant(&p, FRAME_FEATURE_REGION);
-	request(&p);
-	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
-	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.qp_access_flags,
+	server_start_accepting(&p, FRAME_FEATURE_REGION);
+	assert_int_equal(accepted_to(IBV_QPS_RTR)->qp_access_flags,
 			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(fake_posts(&n)[0].bind.mw_access_flags, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 }
@@ -163,91 +153,67 @@ TEST(request__device_without_atomics__none_granted)
 TEST(request__path_mtu_option__no_more_than_that)
 {
 	struct peer p;
-	uint32_t qpn;
 
 	srv.cfg.tuning.path_mtu = 1;
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	request(&p);
-	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
-	assert_int_equal(fake_modified_to(qpn, IBV_QPS_RTR)->attr.path_mtu, IBV_MTU_256);
+	server_start_accepting(&p, 0);
+	assert_int_equal(accepted_to(IBV_QPS_RTR)->path_mtu, IBV_MTU_256);
 }
 
 /* They prove nothing more, so a leak of the server's memory later on does not give them away. */
-TEST(request__accepted__proof_keys_wiped)
+GRANTED_TEST(request__accepted__proof_keys_wiped)
 {
 	static const struct auth_keys none;
-	struct conn *c;
-	struct peer p;
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	c = server_only(CONN_ST_GRANTED);
-	assert_memory_equal(&c->keys, &p.keys, sizeof(none));
-	request(&p);
-	c = server_only(CONN_ST_ACCEPTING);
-	assert_memory_equal(&c->keys, &none, sizeof(none));
-	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
-	server_turns(2);
-	c = server_only(CONN_ST_LIVE);
-	assert_memory_equal(&c->keys, &none, sizeof(none));
+	assert_memory_equal(&conn->keys, &peer.keys, sizeof(none));
+	peer_prove(&peer);
+	assert_memory_equal(&server_only(CONN_ST_ACCEPTING)->keys, &none, sizeof(none));
+	peer_establish(&peer);
+	assert_memory_equal(&server_only(CONN_ST_LIVE)->keys, &none, sizeof(none));
 }
 
 TEST(established__after_the_accept__live)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, 0);
+	server_start_live(&p, 0);
 	assert_int_equal(counter_get(&srv.shard->stats.established), 1);
 	assert_int_equal(hist_count(srv.shard->stats.stages[SS_ACCEPT_TO_ESTABLISHED]), 1);
-	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
-	server_turns(2);
+	peer_establish(&p);
 	assert_int_equal(counter_get(&srv.shard->stats.established), 1);
 }
 
 /* ---- rejected ---- */
 
-TEST(request__no_or_foreign_private_data__bad_request)
+GRANTED_TEST(request__no_or_foreign_private_data__bad_request)
 {
-	struct peer p;
 	uint8_t data[56] = { 0 };
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	peer_request(&p, data);
+	peer_request(&peer, data);
 	assert_rejected(REFUSE_BAD_REQUEST);
 	/* The session was not touched. */
 	server_only(CONN_ST_GRANTED);
-	request(&p);
+	peer_prove(&peer);
 	server_only(CONN_ST_ACCEPTING);
 }
 
-TEST(request__reply_kind_or_other_version__bad_request)
+GRANTED_TEST(request__reply_kind_or_other_version__bad_request)
 {
-	struct peer p;
 	uint8_t data[56];
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
 	for (int i = 0; i < 2; i++) {
-		peer_proof(&p, data);
+		peer_proof(&peer, data);
 		data[i] = (uint8_t)(1 + i);	/* version 1, a reply */
-		peer_request(&p, data);
+		peer_request(&peer, data);
 	}
 	assert_int_equal(server_refused(REFUSE_BAD_REQUEST), 2);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
 	server_only(CONN_ST_GRANTED);
 }
 
-TEST(request__unknown_session__bad_session)
+GRANTED_TEST(request__unknown_session__bad_session)
 {
-	struct peer p;
-
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	p.grant.session[15] ^= 1;
-	request(&p);
+	peer.grant.session[15] ^= 1;
+	peer_prove(&peer);
 	assert_rejected(REFUSE_BAD_SESSION);
 	server_only(CONN_ST_GRANTED);
 }
@@ -255,71 +221,56 @@ TEST(request__unknown_session__bad_session)
 TEST(request__replayed__second_is_bad_session)
 {
 	struct peer p;
-	uint8_t data[56];
 
-	server_rig_start();
-	peer_go_live(&p, 0);
-	peer_proof(&p, data);
-	peer_request(&p, data);
+	server_start_live(&p, 0);
+	peer_prove(&p);
 	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 1);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 1);
 	server_only(CONN_ST_LIVE);
 }
 
-TEST(request__after_the_session_expired__bad_session)
+SERVED_TEST(request__after_the_session_expired__bad_session)
 {
 	struct peer p;
 
-	server_rig_start();
 	peer_get_grant(&p, FRAME_FEATURE_REGION);
 	server_expire(server_only(CONN_ST_GRANTED));
-	request(&p);
+	peer_prove(&p);
 	assert_rejected(REFUSE_BAD_SESSION);
-	server_assert_all_back();
 }
 
 /* CM events come before timers: the request is found first, but it waited until its session was over. */
-TEST(request__expired_while_it_waited__bad_session)
+GRANTED_TEST(request__expired_while_it_waited__bad_session)
 {
-	struct peer p;
-	struct conn *c;
-
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	c = server_only(CONN_ST_GRANTED);
-	ev_timer_stop(srv.shard->loop, &c->deadline);
-	ev_feed_event(srv.shard->loop, &c->deadline, EV_TIMER);
-	request(&p);
+	ev_timer_stop(srv.shard->loop, &conn->deadline);
+	ev_feed_event(srv.shard->loop, &conn->deadline, EV_TIMER);
+	peer_prove(&peer);
 	assert_rejected(REFUSE_BAD_SESSION);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0), 1);
 	server_assert_all_back();
 }
 
 /* The client's CM refuses the server's queue pair number. Its kernel then repeats the request, without telling it. */
-TEST(request__after_its_cm_refused_the_number__stale)
+ACCEPTING_TEST(request__after_its_cm_refused_the_number__stale)
 {
 	uint8_t data[56];
-	struct peer p;
 	uint32_t qpn;
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	peer_proof(&p, data);
-	peer_request(&p, data);
-	qpn = fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num;
-	fake_cm_event(p.id, RDMA_CM_EVENT_REJECTED, FAIL_CM_STALE, 0, NULL, 0);
+	peer_proof(&peer, data);
+	qpn = accepted_qpn();
+	fake_cm_event(peer.id, RDMA_CM_EVENT_REJECTED, FAIL_CM_STALE, 0, NULL, 0);
 	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, FAIL_CM_STALE), 1);
-	peer_request(&p, data);
-	peer_request(&p, data);
+	peer_request(&peer, data);
+	peer_request(&peer, data);
 	assert_int_equal(server_refused(REFUSE_STALE), 2);
 	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 0);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 1);
 	server_assert_all_back();
 	assert_null(fake_qp_of(qpn));
 	/* Another session of the same client is served, with another number. */
-	peer_go_live(&p, 0);
-	assert_int_not_equal(p.qp->qp_num, qpn);
+	peer_go_live(&peer, 0);
+	assert_int_not_equal(peer.qp->qp_num, qpn);
 }
 
 /* Only the number of a queue pair whose peer said goodbye is used again. */
@@ -330,24 +281,19 @@ TEST(disconnect__answered_or_not__number_used_again_or_not)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		struct conn *c;
 		struct peer p;
-		uint32_t qpn;
+		struct conn *c = server_start_live(&p, 0);
+		uint32_t qpn = p.qp->qp_num;
 
-		server_rig_start();
-		peer_go_live(&p, 0);
-		qpn = p.qp->qp_num;
-		c = server_only(CONN_ST_LIVE);
 		conn_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 		if (cases[i].answered)
-			fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, cases[i].status, 0, NULL, 0);
+			peer_cm_event(&p, RDMA_CM_EVENT_DISCONNECTED, cases[i].status);
 		else
 			server_expire(c);
 		server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
 		server_assert_all_back();
 		assert_int_equal(fake_qp_of(qpn) != NULL, cases[i].reused);
-		assert_int_equal(server_rig_stop(state), 0);
-		assert_int_equal(server_rig_init(state), 0);
+		server_rig_again(state);
 	}
 }
 
@@ -363,8 +309,7 @@ static void spoilt_test(void **state)
 	struct peer p;
 	uint8_t data[56];
 
-	server_rig_start();
-	peer_get_grant(&p, FRAME_FEATURE_REGION);
+	server_start_granted(&p, FRAME_FEATURE_REGION);
 	peer_proof(&p, data);
 	t->spoil(&p, data);
 	peer_request(&p, data);
@@ -372,8 +317,7 @@ static void spoilt_test(void **state)
 	/* One try: the session is gone, and all that was granted for it. */
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
 	server_assert_all_back();
-	peer_proof(&p, data);
-	peer_request(&p, data);
+	peer_prove(&p);
 	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 1);
 }
 
@@ -407,7 +351,7 @@ static void servers_key(struct peer *p, uint8_t *data)
 /* The claimed address is another, and the proof is made for it. */
 static void other_claim(struct peer *p, uint8_t *data)
 {
-	assert_int_equal(addr_parse("127.0.0.2", 50000, &p->rdma), 0);
+	p->rdma = unit_addr("127.0.0.2", 50000);
 	peer_proof(p, data);
 }
 
@@ -423,7 +367,7 @@ static void other_path(struct peer *p, uint8_t *data)
 {
 	(void)p;
 	(void)data;
-	assert_int_equal(addr_parse("10.9.9.9", 0, &fake_cm.path_peer), 0);
+	fake_cm.path_peer = unit_addr("10.9.9.9", 0);
 }
 
 static void no_ip_path(struct peer *p, uint8_t *data)
@@ -438,7 +382,7 @@ static void link_local_path(struct peer *p, uint8_t *data)
 {
 	(void)p;
 	(void)data;
-	assert_int_equal(addr_parse("fe80::1", 0, &fake_cm.path_peer), 0);
+	fake_cm.path_peer = unit_addr("fe80::1", 0);
 }
 
 #define SPOILT_TEST(name, ...) { name, spoilt_test, server_rig_init, server_rig_stop, &(struct spoilt){ __VA_ARGS__ } }
@@ -464,7 +408,7 @@ TEST(request__path_without_an_address__claim_suffices)
 	server_rig_start();
 	no_ip_path(NULL, NULL);
 	peer_get_grant(&p, 0);
-	request(&p);
+	peer_prove(&p);
 	server_only(CONN_ST_ACCEPTING);
 }
 
@@ -482,10 +426,9 @@ static void failure_test(void **state)
 	const struct failure *t = *state;
 	struct peer p;
 
-	server_rig_start();
-	peer_get_grant(&p, t->features);
+	server_start_granted(&p, t->features);
 	fake_fail_next(t->call, t->err);
-	request(&p);
+	peer_prove(&p);
 	assert_string_equal(fake_failed(), t->call);
 	assert_int_equal(server_refused(t->code), 1);
 	assert_int_equal(server_closed(CLOSE_FAILED), 1);
@@ -505,30 +448,27 @@ static const struct CMUnitTest failure_tests[] = {
 };
 TEST_TABLE(failure_tests)
 
-TEST(request__memory_is_short__a_line_a_second)
+SERVED_TEST(request__memory_is_short__a_line_a_second)
 {
-	server_rig_start();
 	server_log_keep();
 	for (int i = 0; i < 8; i++) {
 		struct peer p;
 
 		peer_get_grant(&p, FRAME_FEATURE_REGION);
 		fake_fail_next("rdma_accept", ENOMEM);
-		request(&p);
+		peer_prove(&p);
 	}
 	server_log_assert_a_line_a_second();
 	assert_int_equal(server_refused(REFUSE_NO_RESOURCES), 8);
-	server_assert_all_back();
 }
 
 TEST(request__psns_not_as_programmed__protocol_failure)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
 	fake_device.psn_skew = 5;
-	request(&p);
+	server_start_granted(&p, 0);
+	peer_prove(&p);
 	assert_int_equal(server_refused(REFUSE_INTERNAL), 1);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
 	/* Counted once, as what it was. */
@@ -547,23 +487,21 @@ TEST(request__each_call_fails_in_turn__never_a_leak)
 
 	server_rig_start();
 	for (k = 1; k < 60; k++) {
+		struct cm_event e;
 		struct peer p;
 		uint8_t data[56];
+		int ret;
 
 		peer_get_grant(&p, FRAME_FEATURE_REGION);
 		peer_proof(&p, data);
 		p.id = fake_cm_request(srv.shard->listener, &p.rdma, p.qpn, data, 56);
 		fake_fail_at(k, EIO);
 		/* The event only: the loop's own calls are not meant. */
-		{
-			struct cm_event e;
-			int ret = cm_next_event(srv.shard->cm, &e);
-
-			if (ret == 1)
-				accept_on_cm_event(srv.shard, &e);
-			else
-				assert_int_equal(ret, -EIO);
-		}
+		ret = cm_next_event(srv.shard->cm, &e);
+		if (ret == 1)
+			accept_on_cm_event(srv.shard, &e);
+		else
+			assert_int_equal(ret, -EIO);
 		if (!fake_failed()) {
 			fake_fail_at(0, 0);
 			break;
@@ -599,20 +537,17 @@ TEST(request__no_qp_left__no_resources)
 		assert_int_equal(qp_pool_get(srv.shard->qps, 0, &slot), 0);
 	}
 	peer_get_grant(&p, 0);
-	request(&p);
+	peer_prove(&p);
 	assert_int_equal(server_refused(REFUSE_NO_RESOURCES), 1);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_ERRNO, ENOMEM), 1);
 }
 
-TEST(request__reject_fails_too__no_matter)
+GRANTED_TEST(request__reject_fails_too__no_matter)
 {
-	struct peer p;
 	uint8_t data[56] = { 0 };
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
 	fake_fail_next("rdma_reject", EINVAL);
-	peer_request(&p, data);
+	peer_request(&peer, data);
 	assert_int_equal(fake_cm_ids(), 1);
 	server_only(CONN_ST_GRANTED);
 }
@@ -631,58 +566,38 @@ TEST(event__rejected_or_unreachable_while_accepting__failed)
 		struct peer p;
 
 		peer_get_grant(&p, FRAME_FEATURE_REGION);
-		request(&p);
-		fake_cm_event(p.id, cases[i].type, cases[i].status, 0, NULL, 0);
-		server_turns(3);
-		assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, cases[i].status),
-				 1);
+		peer_prove(&p);
+		peer_cm_event(&p, cases[i].type, cases[i].status);
+		assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_CM_STATUS, cases[i].status), 1);
 		/* The CM is done with it: no disconnect is owed. */
 		assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 0);
 		server_assert_all_back();
 	}
 }
 
-TEST(event__unreachable_on_a_live_one__failed_in_traffic)
+SERVED_TEST(event__unreachable_on_a_live_one__failed_in_traffic)
 {
 	struct peer p;
 
-	server_rig_start();
 	peer_go_live(&p, 0);
-	fake_cm_event(p.id, RDMA_CM_EVENT_UNREACHABLE, -113, 0, NULL, 0);
-	server_turns(3);
+	peer_cm_event(&p, RDMA_CM_EVENT_UNREACHABLE, -113);
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_CM_STATUS, -113), 1);
-	server_assert_all_back();
 }
 
-TEST(event__disconnected_before_established__peer_left)
+ACCEPTING_TEST(event__disconnected_before_established__peer_left)
 {
-	struct peer p;
-
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	request(&p);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(3);
+	peer_disconnect(&peer);
 	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 1);
 	server_assert_all_back();
 }
 
-TEST(event__established_while_closing__stays_closing)
+ACCEPTING_TEST(event__established_while_closing__stays_closing)
 {
-	struct peer p;
-	struct conn *c;
-
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	request(&p);
-	c = server_only(CONN_ST_ACCEPTING);
-	conn_close(c, CLOSE_DRAINING);
-	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
-	server_turns(3);
-	assert_int_equal(c->state, CONN_ST_CLOSING);
+	conn_close(conn, CLOSE_DRAINING);
+	peer_establish(&peer);
+	assert_int_equal(conn->state, CONN_ST_CLOSING);
 	assert_int_equal(counter_get(&srv.shard->stats.established), 0);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(3);
+	peer_disconnect(&peer);
 	server_assert_all_back();
 }
 
@@ -705,8 +620,7 @@ TEST(event__others__ignored)
 	};
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, 0);
+	server_start_live(&p, 0);
 	for (size_t i = 0; i < N_ELEMENTS(types); i++)
 		fake_cm_event(p.id, types[i], 0, 0, NULL, 0);
 	server_turns(3);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/wire/be.h"
 #include "common/base/clock.h"
@@ -32,15 +31,12 @@ void *__wrap_malloc(size_t n)
 
 /* ---- granting ---- */
 
-TEST(hello__usual__grant_says_what_was_taken)
+SERVED_TEST(hello__usual__grant_says_what_was_taken)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
-	peer_shake_hands(&p);
-	peer_hello(&p, FRAME_FEATURE_REGION);
-	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	peer_ask_grant(&p, FRAME_FEATURE_REGION);
 	c = server_only(CONN_ST_GRANTED);
 	assert_int_equal(p.grant.psn, c->server_psn);
 	assert_int_not_equal(p.grant.psn, p.psn);
@@ -63,15 +59,13 @@ TEST(hello__usual__grant_says_what_was_taken)
 	peer_close(&p);
 	assert_null(c->io.tls);
 	conn_close(c, CLOSE_DRAINING);
-	server_assert_all_back();
 }
 
 TEST(hello__two_clients__nothing_in_common)
 {
 	struct peer a, b;
 
-	server_rig_start();
-	peer_get_grant(&a, FRAME_FEATURE_REGION);
+	server_start_granted(&a, FRAME_FEATURE_REGION);
 	peer_get_grant(&b, FRAME_FEATURE_REGION);
 	assert_memory_not_equal(a.grant.session, b.grant.session, FRAME_SESSION_BYTES);
 	assert_memory_not_equal(a.keys.client, b.keys.client, AUTH_KEY_BYTES);
@@ -87,8 +81,7 @@ TEST(hello__in_pieces__granted_all_the_same)
 	struct peer p;
 	size_t n;
 
-	server_rig_start();
-	peer_shake_hands(&p);
+	server_start_hello(&p);
 	n = peer_encode_hello(buf, 64, 4, 0, p.psn);
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(server_n(CONN_ST_HELLO), 1);
@@ -100,118 +93,101 @@ TEST(hello__in_pieces__granted_all_the_same)
 
 TEST(hello__fewer_messages_wanted__fewer_credits)
 {
-	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_rig_start();
-	peer_shake_hands(&p);
-	peer_send(&p, buf, peer_encode_hello(buf, 64, 2, 0, p.psn));
-	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	srv.peers_depth = 2;
+	server_start_granted(&p, 0);
 	assert_int_equal(p.grant.credits, 2);
-	peer_close(&p);
-	peer_shake_hands(&p);
-	peer_send(&p, buf, peer_encode_hello(buf, 64, 1000, 0, p.psn));
-	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	srv.peers_depth = 1000;
+	peer_get_grant(&p, 0);
 	assert_int_equal(p.grant.credits, 4);
-	peer_close(&p);
 	assert_int_equal(srv.shard->credits_granted, 6);
 }
 
 /* ---- PSN conflicts ---- */
 
-TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session)
+/* A peer whose PSN somebody else has. */
+static struct conn *connect_in_conflict(struct peer *p)
+{
+	peer_shake_hands(p);
+	assert_true(psn_reserve(srv.server.psns, p->psn));
+	return server_only(CONN_ST_HELLO);
+}
+
+static void assert_conflict(struct peer *p)
+{
+	assert_int_equal(peer_say_hello(p, 0), FRAME_REFUSE);
+	assert_int_equal(p->refuse.code, REFUSE_PSN_CONFLICT);
+}
+
+SERVED_TEST(hello__psn_in_use__conflict_then_granted_on_the_same_session)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_shake_hands(&p);
-	assert_true(psn_reserve(srv.server.psns, p.psn));
+	connect_in_conflict(&p);
 	for (int i = 0; i < 3; i++) {
-		peer_hello(&p, 0);
-		assert_int_equal(peer_answer(&p), FRAME_REFUSE);
-		assert_int_equal(p.refuse.code, REFUSE_PSN_CONFLICT);
+		assert_conflict(&p);
 		server_only(CONN_ST_HELLO);
 	}
 	assert_int_equal(counter_get(&srv.shard->stats.psn_conflicts), 3);
 	p.psn++;
-	peer_hello(&p, 0);
-	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(peer_say_hello(&p, 0), FRAME_GRANT);
 	peer_close(&p);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
 	psn_release(srv.server.psns, p.psn - 1);
-	server_assert_all_back();
 }
 
 /* They have one --handshake-timeout together. */
-TEST(hello__conflicts_for_long__the_deadline_of_the_first_one_holds)
+SERVED_TEST(hello__conflicts_for_long__the_deadline_of_the_first_one_holds)
 {
-	struct conn *c;
 	struct peer p;
+	struct conn *c = connect_in_conflict(&p);
 
-	server_rig_start();
-	peer_shake_hands(&p);
-	assert_true(psn_reserve(srv.server.psns, p.psn));
-	c = server_only(CONN_ST_HELLO);
 	c->asked_ns -= srv.cfg.handshake_timeout_ns - 5 * NS_PER_S;
-	peer_hello(&p, 0);
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_conflict(&p);
 	assert_int_equal(c->state, CONN_ST_HELLO);
 	assert_true(ev_timer_remaining(srv.shard->loop, &c->deadline) <= 5.);
 	c->asked_ns -= 5 * NS_PER_S;
-	peer_hello(&p, 0);
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_conflict(&p);
 	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
 	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
 	peer_abort(&p);
 	psn_release(srv.server.psns, p.psn);
-	server_assert_all_back();
 }
 
-TEST(hello__conflict_without_end__closed_after_sixteen)
+SERVED_TEST(hello__conflict_without_end__closed_after_sixteen)
 {
 	struct peer p;
 	int refusals = 0;
 
-	server_rig_start();
-	peer_shake_hands(&p);
-	assert_true(psn_reserve(srv.server.psns, p.psn));
-	for (; refusals < 30 && server_n(CONN_ST_HELLO); refusals++) {
-		peer_hello(&p, 0);
-		assert_int_equal(peer_answer(&p), FRAME_REFUSE);
-	}
+	connect_in_conflict(&p);
+	for (; refusals < 30 && server_n(CONN_ST_HELLO); refusals++)
+		assert_conflict(&p);
 	assert_int_equal(refusals, 16);
 	assert_int_equal(peer_answer(&p), 0);
 	peer_close(&p);
 	psn_release(srv.server.psns, p.psn);
-	server_assert_all_back();
 }
 
-TEST(hello__psn_of_a_quarantined_connection__conflict)
+SERVED_TEST(hello__psn_of_a_quarantined_connection__conflict)
 {
 	struct peer p, again;
 
-	server_rig_start();
 	peer_go_live(&p, 0);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+	peer_disconnect(&p);
 	assert_int_equal(server_n(CONN_ST_LIVE), 0);
 	peer_shake_hands(&again);
 	again.psn = p.psn;
-	peer_hello(&again, 0);
-	assert_int_equal(peer_answer(&again), FRAME_REFUSE);
-	assert_int_equal(again.refuse.code, REFUSE_PSN_CONFLICT);
+	assert_conflict(&again);
 	again.psn = p.grant.psn;
-	peer_hello(&again, 0);
-	assert_int_equal(peer_answer(&again), FRAME_REFUSE);
+	assert_conflict(&again);
 	peer_close(&again);
-	server_assert_all_back();
 }
 
 /* ---- refusals ---- */
 
-TEST(hello__every_bad_field__bad_request_that_names_it)
+SERVED_TEST(hello__every_bad_field__bad_request_that_names_it)
 {
-	server_rig_start();
 	peer_refused_hello(15, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
 	peer_refused_hello((1 << 20) + 1, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
 	peer_refused_hello(64, 0, 0, 1, REFUSE_BAD_REQUEST, "queue depth");
@@ -220,16 +196,14 @@ TEST(hello__every_bad_field__bad_request_that_names_it)
 	peer_refused_hello(64, 4, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW, 1, REFUSE_BAD_REQUEST, "window");
 	peer_refused_hello(64, 4, 0, 1 << 24, REFUSE_BAD_REQUEST, "psn");
 	assert_int_equal(server_closed(CLOSE_REFUSED), 7);
-	server_assert_all_back();
 }
 
-TEST(frame__bad_length_or_reserved__refused)
+SERVED_TEST(frame__bad_length_or_reserved__refused)
 {
 	static const struct { uint32_t length; uint16_t reserved; } cases[] = {
 		{ 0, 0 }, { 7, 0 }, { 41, 0 }, { UINT32_MAX, 0 }, { 40, 1 },
 	};
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		uint8_t buf[FRAME_HELLO_BYTES];
 		struct peer p;
@@ -240,16 +214,14 @@ TEST(frame__bad_length_or_reserved__refused)
 		be_put16(buf + 6, cases[i].reserved);
 		peer_assert_refused(&p, buf, FRAME_HEADER_BYTES, REFUSE_BAD_REQUEST, "frame length");
 	}
-	server_assert_all_back();
 }
 
-TEST(frame__shorter_hello_or_wrong_type__refused)
+SERVED_TEST(frame__shorter_hello_or_wrong_type__refused)
 {
 	static const uint8_t types[] = { 0, FRAME_GRANT, FRAME_REFUSE, FRAME_REPORT, 6, 255 };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_rig_start();
 	peer_shake_hands(&p);
 	peer_encode_hello(buf, 64, 4, 0, p.psn);
 	be_put32(buf, 20);
@@ -260,16 +232,14 @@ TEST(frame__shorter_hello_or_wrong_type__refused)
 		buf[5] = types[i];
 		peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_REQUEST, "unexpected frame");
 	}
-	server_assert_all_back();
 }
 
-TEST(frame__other_wire_version__bad_version)
+SERVED_TEST(frame__other_wire_version__bad_version)
 {
 	static const uint8_t versions[] = { 0, 1, 3, 255 };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	char words[80];
 
-	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(versions); i++) {
 		struct peer p;
 
@@ -279,18 +249,16 @@ TEST(frame__other_wire_version__bad_version)
 		snprintf(words, sizeof(words), "the server speaks wire version 2, the client %u:", versions[i]);
 		peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION, words);
 	}
-	server_assert_all_back();
 }
 
 /* All of its way: it knows no other ALPN name, and reads no frame of another version. Its HELLO has a reserved field where
  * region_bytes is. */
-TEST(client_of_the_version_before__hello__refused_in_its_version)
+SERVED_TEST(client_of_the_version_before__hello__refused_in_its_version)
 {
 	static const unsigned char alpn[] = FRAME_ALPN_BEFORE;
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_rig_start();
 	peer_connect_pair(&p);
 	assert_int_equal(SSL_set_alpn_protos(p.tls->ssl, alpn, sizeof(alpn) - 1), 0);
 	/* Our own client gives up here, with the handshake done: what follows is as the older one does it. */
@@ -300,18 +268,16 @@ TEST(client_of_the_version_before__hello__refused_in_its_version)
 	assert_int_equal(server_n(CONN_ST_HELLO), 1);
 	peer_encode_hello(buf, 64, 4, 0, p.psn);
 	buf[4] = p.version = 1;
-	peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION, "the server speaks wire version 2, the client 1: both need "
-		       "programs of the same version");
-	server_assert_all_back();
+	peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION,
+			    "the server speaks wire version 2, the client 1: both need programs of the same version");
 }
 
 /* The client's advice is to see the server's log, so there is a line in it. */
-TEST(control__no_memory__no_resources_and_a_line_a_second)
+SERVED_TEST(control__no_memory__no_resources_and_a_line_a_second)
 {
 	uint8_t buf[FRAME_FROM_CLIENT_MAX];
 	size_t n = frame_encode_control(CONTROL_STATS, buf);
 
-	server_rig_start();
 	server_log_keep();
 	no_handover = true;
 	for (int i = 0; i < 5; i++) {
@@ -322,55 +288,58 @@ TEST(control__no_memory__no_resources_and_a_line_a_second)
 	}
 	no_handover = false;
 	server_log_assert_a_line_a_second();
-	server_assert_all_back();
 }
 
-TEST(refusal__peer_does_not_close__closed_at_its_deadline)
+/* A peer that was refused and is still there. */
+static void be_refused(struct peer *p)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
+
+	peer_shake_hands(p);
+	peer_send(p, buf, peer_encode_hello(buf, 1025, 4, 0, p->psn));
+	assert_int_equal(peer_answer(p), FRAME_REFUSE);
+}
+
+SERVED_TEST(refusal__peer_does_not_close__closed_at_its_deadline)
+{
 	struct peer p;
 
-	server_rig_start();
-	peer_shake_hands(&p);
-	peer_send(&p, buf, peer_encode_hello(buf, 1025, 4, 0, p.psn));
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	be_refused(&p);
 	server_expire(server_only(CONN_ST_REFUSE));
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
 	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 0);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
-TEST(refusal__peer_talks_on__not_heard)
+SERVED_TEST(refusal__peer_talks_on__not_heard)
 {
-	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_rig_start();
-	peer_shake_hands(&p);
-	peer_send(&p, buf, peer_encode_hello(buf, 1025, 4, 0, p.psn));
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	be_refused(&p);
 	peer_hello(&p, 0);
 	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
 	assert_int_equal(counter_get(&srv.shard->stats.granted), 0);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
 /* ---- TLS ---- */
 
-TEST(handshake__not_tls__failed_as_tls)
+/* The server ends the handshake. */
+static void assert_handshake_fails(struct peer *p, enum fail_kind kind, int code)
+{
+	server_until(server_closed(CLOSE_FAILED) == 1);
+	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, kind, code), 1);
+	peer_abort(p);
+}
+
+SERVED_TEST(handshake__not_tls__failed_as_tls)
 {
 	static const char junk[] = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
 	struct peer p;
 
-	server_rig_start();
 	peer_connect_pair(&p);
 	assert_true(send(tls_fd(p.tls), junk, sizeof(junk), 0) > 0);
-	server_until(server_closed(CLOSE_FAILED) == 1);
-	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_TLS, 0), 1);
-	peer_abort(&p);
-	server_assert_all_back();
+	assert_handshake_fails(&p, FAIL_TLS, 0);
 }
 
 TEST(handshake__client_certificate_required_but_missing__refused)
@@ -417,8 +386,7 @@ TEST(handshake__many_at_once__some_in_each_turn)
 
 	srv.cfg.max_handshakes = STRANGERS + 2;
 	server_rig_start();
-	for (int i = 0; i < STRANGERS; i++)
-		peer_connect(&p[i]);
+	peers_connect(p, STRANGERS);
 	for (int i = 0; i < STRANGERS; i++)
 		assert_int_equal(tls_handshake(p[i].tls), TLS_WANT_READ);
 	do {
@@ -428,62 +396,50 @@ TEST(handshake__many_at_once__some_in_each_turn)
 	} while (greeted() > before);
 	assert_int_equal(greeted(), STRANGERS);
 	assert_in_range(turns, 3, STRANGERS + 1);
-	for (int i = 0; i < STRANGERS; i++)
-		peer_abort(&p[i]);
+	peers_abort(p, STRANGERS);
 	server_until(server_closed(CLOSE_FAILED) == STRANGERS);
 	server_assert_all_back();
 }
 
 /* The answer would be for nobody, and costs a signature. */
-TEST(handshake__client_has_left__not_begun)
+SERVED_TEST(handshake__client_has_left__not_begun)
 {
 	struct peer p;
 	uint8_t byte;
 
-	server_rig_start();
 	begin_handshake(&p);
 	assert_int_equal(shutdown(tls_fd(p.tls), SHUT_WR), 0);
 	server_until(server_closed(CLOSE_FAILED) == 1);
-	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_CLOSED, 0), 1);
 	/* Not even its first flight. */
 	assert_true(recv(tls_fd(p.tls), &byte, 1, 0) <= 0 && errno != EAGAIN);
-	peer_abort(&p);
-	server_assert_all_back();
+	assert_handshake_fails(&p, FAIL_CLOSED, 0);
 }
 
-TEST(handshake__waited_longer_than_it_may__not_begun)
+SERVED_TEST(handshake__waited_longer_than_it_may__not_begun)
 {
 	struct peer p;
 
-	server_rig_start();
 	begin_handshake(&p);
 	/* In the backlog: the deadline counts from the accept. */
 	srv.silent_ms = (uint32_t)(srv.cfg.handshake_timeout_ns / NS_PER_MS) + 1;
-	server_until(server_closed(CLOSE_FAILED) == 1);
-	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_TIMEOUT, 0), 1);
-	peer_abort(&p);
-	server_assert_all_back();
+	assert_handshake_fails(&p, FAIL_TIMEOUT, 0);
 }
 
 /* Nobody needs so many: they are cut off before they have cost much. */
-TEST(handshake__in_too_many_records__cut_off_by_name)
+SERVED_TEST(handshake__in_too_many_records__cut_off_by_name)
 {
 	static const uint8_t header[] = { 22, 3, 1, 0, 1 };
 	/* The first bytes of a ClientHello of 1,000. */
 	uint8_t hello[200] = { 1, 0, 3, 232 }, tiny[6 * sizeof(hello)];
 	struct peer p;
 
-	server_rig_start();
 	peer_connect_pair(&p);
 	for (size_t i = 0; i < sizeof(hello); i++) {
 		memcpy(&tiny[6 * i], header, sizeof(header));
 		tiny[6 * i + 5] = hello[i];
 	}
 	assert_int_equal(send(tls_fd(p.tls), tiny, sizeof(tiny), 0), sizeof(tiny));
-	server_until(server_closed(CLOSE_FAILED) == 1);
-	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_TLS, FAIL_TLS_RECORDS), 1);
-	peer_abort(&p);
-	server_assert_all_back();
+	assert_handshake_fails(&p, FAIL_TLS, FAIL_TLS_RECORDS);
 }
 
 TEST_EACH(server_rig_init, server_rig_stop)

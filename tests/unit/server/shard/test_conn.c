@@ -63,14 +63,11 @@ TEST(edges__all_pairs__exactly_the_expected)
 
 /* ---- whole lives ---- */
 
-#define CONN_TEST(f) TEST_WITH(f, server_rig_init, server_rig_stop)
-
-CONN_TEST(life__without_region__all_pools_back)
+SERVED_TEST(life__without_region__all_pools_back)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	peer_connect(&p);
 	assert_int_equal(server_only(CONN_ST_TLS_ACCEPT)->region, REGION_NONE);
 	assert_true(peer_handshake(&p));
@@ -92,37 +89,32 @@ CONN_TEST(life__without_region__all_pools_back)
 	peer_go_live(&p, 0);
 	c = server_only(CONN_ST_LIVE);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+	peer_disconnect(&p);
 	assert_int_equal(c->state, CONN_ST_FREE);
 	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 1);
 	/* The peer's disconnect request is answered. */
 	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 1);
 	/* The PSNs rest with their QP. */
 	assert_int_equal(psn_in_use(srv.server.psns), 2);
-	server_assert_all_back();
 }
 
-CONN_TEST(life__with_region__qp_not_used_again)
+TEST(life__with_region__qp_not_used_again)
 {
 	struct peer p;
 	uint32_t qpn;
 
-	server_rig_start();
-	peer_go_live(&p, FRAME_FEATURE_REGION);
+	server_start_live(&p, FRAME_FEATURE_REGION);
 	qpn = p.qp->qp_num;
 	assert_int_equal(fake_mws(), 1);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+	peer_disconnect(&p);
 	assert_int_equal(fake_mws(), 0);
 	assert_non_null(fake_qp_of(qpn));
 	server_assert_all_back();
 	assert_null(fake_qp_of(qpn));
 }
 
-CONN_TEST(life__twenty_one_after_the_other__nothing_lost)
+SERVED_TEST(life__twenty_one_after_the_other__nothing_lost)
 {
-	server_rig_start();
 	for (int i = 0; i < 20; i++) {
 		struct peer p;
 
@@ -130,85 +122,71 @@ CONN_TEST(life__twenty_one_after_the_other__nothing_lost)
 		assert_true(peer_message(&p, 100));
 		server_turn();
 		fake_complete_sends(p.qp, 8, IBV_WC_SUCCESS);
-		fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-		server_turns(4);
+		peer_disconnect(&p);
 	}
 	assert_int_equal(counter_get(&srv.shard->stats.established), 20);
-	server_assert_all_back();
 }
 
-CONN_TEST(life__four_at_once__states_and_gauges)
+SERVED_TEST(life__four_at_once__states_and_gauges)
 {
 	struct peer p[4];
 
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
+	peers_go_live(p, 4);
 	server_turn();
 	assert_int_equal(server_n(CONN_ST_LIVE), 4);
 	assert_int_equal(counter_get(&srv.shard->stats.connected), 4);
 	assert_int_equal(counter_get(&srv.shard->stats.connected_peak), 4);
 	assert_int_equal(counter_get(&srv.shard->stats.qps_in_use), 4);
 	for (int i = 0; i < 4; i++)
-		fake_cm_event(p[i].id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+		peer_disconnect(&p[i]);
 	assert_int_equal(counter_get(&srv.shard->stats.connected), 0);
 	assert_int_equal(counter_get(&srv.shard->stats.connected_peak), 4);
-	server_assert_all_back();
 }
 
 /* ---- deadlines: one for every state that has one ---- */
 
-CONN_TEST(deadline__tls_handshake__fails_as_timeout)
+SERVED_TEST(deadline__tls_handshake__fails_as_timeout)
 {
 	struct peer p;
 
-	server_rig_start();
 	peer_connect(&p);
 	server_expire(server_only(CONN_ST_TLS_ACCEPT));
 	assert_int_equal(server_failed(STAGE_TLS_HANDSHAKE, FAIL_TIMEOUT, 0), 1);
 	assert_false(peer_handshake(&p));
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
-CONN_TEST(deadline__silent_after_the_handshake__fails_as_timeout)
+TEST(deadline__silent_after_the_handshake__fails_as_timeout)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_connect(&p);
-	assert_true(peer_handshake(&p));
-	server_expire(server_only(CONN_ST_HELLO));
+	server_expire(server_start_hello(&p));
 	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
 	peer_abort(&p);
 	server_assert_all_back();
 }
 
 /* The socket takes no more: the GRANT stays unwritten. */
-CONN_TEST(deadline__grant_not_taken__session_never_usable)
+SERVED_TEST(deadline__grant_not_taken__session_never_usable)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	c = peer_unwritten_grant(&p, FRAME_FEATURE_REGION);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
 	assert_int_equal(srv.server.admitted[0], 1);
 	server_expire(c);
 	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
 /* What the socket does not take at once, it takes later. */
-CONN_TEST(grant__socket_full_for_a_while__usable_afterwards)
+SERVED_TEST(grant__socket_full_for_a_while__usable_afterwards)
 {
 	static char junk[4096];
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	c = peer_unwritten_grant(&p, 0);
 	while (recv(tls_fd(p.tls), junk, sizeof(junk), 0) > 0)
 		;
@@ -218,19 +196,13 @@ CONN_TEST(grant__socket_full_for_a_while__usable_afterwards)
 	assert_true(recv(tls_fd(p.tls), junk, sizeof(junk), 0) > 0);
 	conn_close(c, CLOSE_DRAINING);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
-CONN_TEST(deadline__accepted_but_never_established__fails_and_disconnects)
+TEST(deadline__accepted_but_never_established__fails_and_disconnects)
 {
 	struct peer p;
-	uint8_t data[56];
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	peer_proof(&p, data);
-	peer_request(&p, data);
-	server_expire(server_only(CONN_ST_ACCEPTING));
+	server_expire(server_start_accepting(&p, 0));
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0), 1);
 	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 1);
 	server_turn();
@@ -239,14 +211,11 @@ CONN_TEST(deadline__accepted_but_never_established__fails_and_disconnects)
 }
 
 /* A peer that does not answer the disconnect holds nothing up for ever. */
-CONN_TEST(deadline__close_not_answered__freed_all_the_same)
+TEST(deadline__close_not_answered__freed_all_the_same)
 {
 	struct peer p;
-	struct conn *c;
+	struct conn *c = server_start_live(&p, 0);
 
-	server_rig_start();
-	peer_go_live(&p, 0);
-	c = server_only(CONN_ST_LIVE);
 	conn_close(c, CLOSE_DRAINING);
 	server_turns(5);
 	assert_int_equal(c->state, CONN_ST_CLOSING);
@@ -257,14 +226,11 @@ CONN_TEST(deadline__close_not_answered__freed_all_the_same)
 	server_assert_all_back();
 }
 
-CONN_TEST(deadline__close_without_flushes__waits_on)
+TEST(deadline__close_without_flushes__waits_on)
 {
 	struct peer p;
-	struct conn *c;
+	struct conn *c = server_start_live(&p, 0);
 
-	server_rig_start();
-	peer_go_live(&p, 0);
-	c = server_only(CONN_ST_LIVE);
 	/* The beacon's completion is not seen as long as no turn is taken. */
 	conn_close(c, CLOSE_DRAINING);
 	ev_timer_stop(srv.shard->loop, &c->deadline);
@@ -277,16 +243,13 @@ CONN_TEST(deadline__close_without_flushes__waits_on)
 }
 
 /* The device does not flush: its queue pair is not waited for for ever, and not used again. */
-CONN_TEST(deadline__flushes_never_come__freed_and_qp_destroyed)
+TEST(deadline__flushes_never_come__freed_and_qp_destroyed)
 {
 	struct qp_pool_counts before, after;
 	struct peer p;
-	struct conn *c;
+	struct conn *c = server_start_live(&p, 0);
 	uint32_t qpn;
 
-	server_rig_start();
-	peer_go_live(&p, 0);
-	c = server_only(CONN_ST_LIVE);
 	qpn = c->link.rc.qp->qp_num;
 	fake_device.swallows_flushes = true;
 	conn_close(c, CLOSE_DRAINING);
@@ -307,20 +270,16 @@ CONN_TEST(deadline__flushes_never_come__freed_and_qp_destroyed)
 
 /* ---- what the device reports ---- */
 
-CONN_TEST(device_event__queue_pair_failed__its_connection_fails)
+TEST(device_event__queue_pair_failed__its_connection_fails)
 {
-	static const struct {
-		enum ibv_event_type type;
-		enum ibv_wc_status status;
-	} cases[] = {
+	static const struct { enum ibv_event_type type; enum ibv_wc_status status; } cases[] = {
 		{ IBV_EVENT_QP_FATAL, IBV_WC_FATAL_ERR },
 		{ IBV_EVENT_QP_REQ_ERR, IBV_WC_REM_INV_REQ_ERR },
 		{ IBV_EVENT_QP_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR },
 	};
 	struct peer other;
 
-	server_rig_start();
-	peer_go_live(&other, 0);
+	server_start_live(&other, 0);
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct peer p;
 
@@ -336,12 +295,11 @@ CONN_TEST(device_event__queue_pair_failed__its_connection_fails)
 
 /* Where the device tells when a queue pair has returned what it had of the shared receive queue, that is waited for;
  * where it does not, as on Soft-RoCE, the flush is enough. */
-CONN_TEST(device_event__last_wqe__ends_the_drain_where_it_is_told)
+SERVED_TEST(device_event__last_wqe__ends_the_drain_where_it_is_told)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	srv.shard->dev.tells_last_wqe = true;
 	for (int early = 0; early < 2; early++) {
 		peer_go_live(&p, 0);
@@ -349,8 +307,7 @@ CONN_TEST(device_event__last_wqe__ends_the_drain_where_it_is_told)
 		if (early)
 			fake_async_qp(p.qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 		server_turns(2);
-		fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-		server_turns(4);
+		peer_disconnect(&p);
 		assert_int_equal(c->state, early ? CONN_ST_FREE : CONN_ST_CLOSING);
 		if (!early)
 			fake_async_qp(p.qp, IBV_EVENT_QP_LAST_WQE_REACHED);
@@ -361,26 +318,21 @@ CONN_TEST(device_event__last_wqe__ends_the_drain_where_it_is_told)
 	/* It does not come after all. */
 	peer_go_live(&p, 0);
 	c = server_only(CONN_ST_LIVE);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+	peer_disconnect(&p);
 	server_expire(c);
 	assert_int_equal(c->state, CONN_ST_CLOSING);
 	server_expire(c);
 	server_turn();
 	assert_int_equal(c->state, CONN_ST_FREE);
-	server_assert_all_back();
 }
 
 /* ---- closing ---- */
 
-CONN_TEST(fail__twice__counted_once)
+TEST(fail__twice__counted_once)
 {
 	struct peer p;
-	struct conn *c;
+	struct conn *c = server_start_live(&p, 0);
 
-	server_rig_start();
-	peer_go_live(&p, 0);
-	c = server_only(CONN_ST_LIVE);
 	conn_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 	conn_fail(c, FAIL_PROTOCOL, PROTO_CREDITS);
 	conn_close(c, CLOSE_PEER_LEFT);
@@ -390,8 +342,7 @@ CONN_TEST(fail__twice__counted_once)
 	assert_int_equal(fail_table_total(&srv.shard->stats.failures), 1);
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_BAD_MESSAGE), 1);
 	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), 1);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(3);
+	peer_disconnect(&p);
 	assert_int_equal(c->state, CONN_ST_FREE);
 	conn_fail(c, FAIL_TIMEOUT, 0);
 	conn_close(c, CLOSE_PEER_LEFT);
@@ -399,12 +350,11 @@ CONN_TEST(fail__twice__counted_once)
 	server_assert_all_back();
 }
 
-CONN_TEST(close__dead_before_the_turn_ends__still_counted_once)
+SERVED_TEST(close__dead_before_the_turn_ends__still_counted_once)
 {
 	struct peer p;
 	struct conn *c;
 
-	server_rig_start();
 	peer_connect(&p);
 	c = server_only(CONN_ST_TLS_ACCEPT);
 	conn_close(c, CLOSE_DRAINING);
@@ -417,17 +367,13 @@ CONN_TEST(close__dead_before_the_turn_ends__still_counted_once)
 	server_turn();
 	assert_int_equal(c->state, CONN_ST_FREE);
 	peer_abort(&p);
-	server_assert_all_back();
 }
 
-CONN_TEST(close__disconnect_fails__not_waited_for)
+TEST(close__disconnect_fails__not_waited_for)
 {
 	struct peer p;
-	struct conn *c;
+	struct conn *c = server_start_live(&p, FRAME_FEATURE_REGION);
 
-	server_rig_start();
-	peer_go_live(&p, FRAME_FEATURE_REGION);
-	c = server_only(CONN_ST_LIVE);
 	fake_fail_next("rdma_disconnect", EINVAL);
 	conn_close(c, CLOSE_DRAINING);
 	assert_int_equal(c->state, CONN_ST_CLOSING);
@@ -436,24 +382,19 @@ CONN_TEST(close__disconnect_fails__not_waited_for)
 	server_assert_all_back();
 }
 
-CONN_TEST(close__granted__session_is_void)
+TEST(close__granted__session_is_void)
 {
 	struct peer p;
-	uint8_t data[56];
 
-	server_rig_start();
-	peer_get_grant(&p, FRAME_FEATURE_REGION);
-	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	conn_close(server_start_granted(&p, FRAME_FEATURE_REGION), CLOSE_DRAINING);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
-	peer_proof(&p, data);
-	peer_request(&p, data);
+	peer_prove(&p);
 	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 1);
 	server_assert_all_back();
 }
 
-CONN_TEST(peer_gone__in_each_bootstrap_state__failed_as_closed)
+SERVED_TEST(peer_gone__in_each_bootstrap_state__failed_as_closed)
 {
-	server_rig_start();
 	for (int st = 0; st < 2; st++) {
 		struct peer p;
 
@@ -461,23 +402,19 @@ CONN_TEST(peer_gone__in_each_bootstrap_state__failed_as_closed)
 		if (st == 1)
 			assert_true(peer_handshake(&p));
 		peer_abort(&p);
-		assert_int_equal(server_failed(st == 1 ? STAGE_PSN_EXCHANGE : STAGE_TLS_HANDSHAKE,
-					       FAIL_CLOSED, 0), 1);
+		assert_int_equal(server_failed(st == 1 ? STAGE_PSN_EXCHANGE : STAGE_TLS_HANDSHAKE, FAIL_CLOSED, 0), 1);
 	}
 	assert_int_equal(server_closed(CLOSE_FAILED), 2);
-	server_assert_all_back();
 }
 
 /* ---- the shard's share in a connection's life ---- */
 
-CONN_TEST(drain__connections_in_every_state__all_closed)
+SERVED_TEST(drain__connections_in_every_state__all_closed)
 {
 	struct peer handshake, hello, granted, live;
 
-	server_rig_start();
 	peer_connect(&handshake);
-	peer_connect(&hello);
-	assert_true(peer_handshake(&hello));
+	peer_shake_hands(&hello);
 	peer_get_grant(&granted, 0);
 	peer_go_live(&live, FRAME_FEATURE_REGION);
 	shard_drain(srv.shard);
@@ -487,23 +424,20 @@ CONN_TEST(drain__connections_in_every_state__all_closed)
 	/* Who finished the handshake and waits for a word is told. */
 	assert_int_equal(peer_answer(&hello), FRAME_REFUSE);
 	assert_int_equal(hello.refuse.code, REFUSE_DRAINING);
-	fake_cm_event(live.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+	peer_disconnect(&live);
 	assert_int_equal(server_closed(CLOSE_DRAINING), 3);
 	peer_abort(&handshake);
 	peer_abort(&hello);
 	assert_int_equal(server_n(CONN_ST_FREE), srv.cfg.shard_conns);
-	server_assert_all_back();
 }
 
-CONN_TEST(accept__too_many_handshakes__waits_until_one_ends)
+TEST(accept__too_many_handshakes__waits_until_one_ends)
 {
 	struct peer p[5];
 
 	srv.cfg.max_handshakes = 3;
 	server_rig_start();
-	for (int i = 0; i < 5; i++)
-		peer_connect(&p[i]);
+	peers_connect(p, 5);
 	server_until(srv.shard->n_waiting == 2);
 	assert_int_equal(server_n(CONN_ST_TLS_ACCEPT), 3);
 	peer_abort(&p[0]);
@@ -513,29 +447,25 @@ CONN_TEST(accept__too_many_handshakes__waits_until_one_ends)
 	/* A grant does not make room yet, the end of its TLS connection does: it holds a
 	 * descriptor. */
 	assert_true(peer_handshake(&p[1]));
-	peer_hello(&p[1], 0);
-	assert_int_equal(peer_answer(&p[1]), FRAME_GRANT);
+	assert_int_equal(peer_say_hello(&p[1], 0), FRAME_GRANT);
 	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), 4);
 	peer_close(&p[1]);
 	server_until(counter_get(&srv.shard->stats.tcp_accepted) == 5);
 	assert_int_equal(server_n(CONN_ST_TLS_ACCEPT), 3);
-	for (int i = 2; i < 5; i++)
-		peer_abort(&p[i]);
+	peers_abort(p + 2, 3);
 }
 
-CONN_TEST(shard_free__connections_open__everything_released)
+TEST(shard_free__connections_open__everything_released)
 {
 	struct peer live, handshake;
 
-	server_rig_start();
-	peer_go_live(&live, FRAME_FEATURE_REGION);
+	server_start_live(&live, FRAME_FEATURE_REGION);
 	peer_connect(&handshake);
 	server_rig_stop(state);
-	tls_free(handshake.tls);
-	tls_ctx_free(handshake.ctx);
+	peer_forget(&handshake);
 }
 
-CONN_TEST(shard_new__every_library_call_fails_in_turn__all_released_and_explained)
+TEST(shard_new__every_library_call_fails_in_turn__all_released_and_explained)
 {
 	struct registrar *registrar;
 	unsigned k;
@@ -569,4 +499,5 @@ CONN_TEST(shard_new__every_library_call_fails_in_turn__all_released_and_explaine
 	srv.shard = NULL;
 }
 
+TEST_EACH(server_rig_init, server_rig_stop)
 TEST_GROUP(server_rig_group_setup, server_rig_group_teardown)

@@ -3,9 +3,7 @@
  * come and are to get their GRANTs promptly. */
 #include "tests/unit/helpers/unit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -74,11 +72,7 @@ static uint64_t seven_get_in(void)
 	for (int i = 0; i < HONEST; i++) {
 		uint64_t begun_ns = clock_now_ns() + clock_busy_ns();
 
-		peer_connect(&p[i]);
-		assert_true(peer_handshake(&p[i]));
-		peer_hello(&p[i], 0);
-		if (peer_answer(&p[i]) != FRAME_GRANT)
-			fail_msg("refused: %s", p[i].refuse.text);
+		peer_ask_grant(&p[i], 0);
 		longest_ns = MAX(longest_ns, clock_now_ns() + clock_busy_ns() - begun_ns);
 		peer_close(&p[i]);
 	}
@@ -149,19 +143,16 @@ TEST(crowd__busy_with_a_psn_in_use__others_get_in)
 	peer_get_grant(&owner, 0);
 	server_until(srv.shard->tls_open == 0);
 	for (int i = 0; i < BUSY; i++) {
-		peer_connect(&busy[i]);
-		assert_true(peer_handshake(&busy[i]));
+		peer_shake_hands(&busy[i]);
 		busy[i].psn = owner.psn;
-		peer_hello(&busy[i], 0);
-		assert_int_equal(peer_answer(&busy[i]), FRAME_REFUSE);
+		assert_int_equal(peer_say_hello(&busy[i], 0), FRAME_REFUSE);
 	}
 	fds = crowd(WAITING, sizeof(hello_begin));
 	server_until(srv.shard->n_waiting == WAITING);
 	srv.peers_from = NULL;
 	assert_prompt("that are busy", BUSY);
 	assert_int_equal(server_refused(REFUSE_PSN_CONFLICT), BUSY);
-	for (int i = 0; i < BUSY; i++)
-		peer_abort(&busy[i]);
+	peers_abort(busy, BUSY);
 	disperse(fds, WAITING);
 }
 

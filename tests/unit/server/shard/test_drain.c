@@ -9,28 +9,9 @@
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/helpers/moved_clock.h"
 
-/* The housekeeping has said goodbyes. */
-static void drain(void)
-{
-	shard_drain(srv.shard);
-	server_turns(2);
-	server_until(server_only(CONN_ST_LIVE)->told);
-}
-
-/* The shard's own thread would end now. */
-static bool is_over(void)
-{
-	return srv.shard->pump.stop;
-}
-
 static void assert_goodbye(uint32_t i)
 {
-	struct msg_header h;
-
-	assert_int_equal(msg_decode(post(i)->head, MSG_HEADER_BYTES, &h), 0);
-	assert_int_equal(h.type, MSG_GOODBYE);
-	assert_int_equal(h.credits, 0);
-	assert_int_equal(h.sequence, REFUSE_DRAINING);
+	assert_posted(i, MSG_GOODBYE, 0, REFUSE_DRAINING);
 }
 
 static enum msg_type type_of(uint32_t i)
@@ -43,75 +24,53 @@ TEST(drain__idle_client__told_and_waited_for)
 	struct peer p;
 
 	start_live(&p);
-	drain();
+	server_drain();
 	assert_int_equal(n_posts(), 1);
 	assert_goodbye(0);
 	server_turns(4);
 	assert_int_equal(fake_cm_calls(FAKE_CM_DISCONNECT), p.disconnects);
 	assert_int_equal(n_posts(), 1);
 	/* It leaves because it was told to. */
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+	peer_disconnect(&p);
 	assert_int_equal(server_closed(CLOSE_DRAINING), 1);
 	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 0);
 	server_assert_all_back();
 }
 
 /* As many as it has credits for were there when the server was told to stop, and nobody had looked. */
-TEST(drain__requests_arrived__answered_before_the_goodbye)
+LIVE_TEST(drain__requests_arrived__answered_before_the_goodbye)
 {
-	struct peer p;
-
-	start_live(&p);
-	for (uint32_t i = 0; i < p.grant.credits; i++)
-		assert_true(peer_message(&p, 64));
-	drain();
-	assert_int_equal(n_posts(), p.grant.credits + 1u);
-	for (uint32_t i = 0; i < p.grant.credits; i++)
+	peer_messages(&live, live.grant.credits, 64);
+	server_drain();
+	assert_int_equal(n_posts(), live.grant.credits + 1u);
+	for (uint32_t i = 0; i < live.grant.credits; i++)
 		assert_int_equal(type_of(i), MSG_REPLY);
-	assert_goodbye(p.grant.credits);
-	peer_leave(&p);
+	assert_goodbye(live.grant.credits);
 }
 
-TEST(drain__requests_still_arriving__answered)
+LIVE_TEST(drain__requests_still_arriving__answered)
 {
-	struct peer p;
-
-	start_live(&p);
-	drain();
-	for (uint32_t i = 0; i < p.grant.credits; i++)
-		assert_true(peer_message(&p, 64));
+	server_drain();
+	peer_messages(&live, live.grant.credits, 64);
 	server_turns(2);
-	assert_int_equal(n_posts(), p.grant.credits + 1u);
-	assert_int_equal(type_of(p.grant.credits), MSG_REPLY);
+	assert_int_equal(n_posts(), live.grant.credits + 1u);
+	assert_int_equal(type_of(live.grant.credits), MSG_REPLY);
 	assert_int_equal(server_n(CONN_ST_LIVE), 1);
-	peer_leave(&p);
 }
 
 /* The client would wait for them, and cannot ask for them any more. */
-TEST(drain__one_way_messages_owed__credits_come_back)
+LIVE_TEST(drain__one_way_messages_owed__credits_come_back)
 {
-	struct msg_header h;
-	struct peer p;
-
-	start_live(&p);
-	assert_true(deliver_data(&p, 7, 0));
-	assert_true(deliver_data(&p, 8, 0));
-	drain();
+	assert_true(deliver_data(&live, 7, 0));
+	assert_true(deliver_data(&live, 8, 0));
+	server_drain();
 	assert_int_equal(n_posts(), 2);
-	assert_int_equal(msg_decode(post(0)->head, MSG_HEADER_BYTES, &h), 0);
-	assert_int_equal(h.type, MSG_CREDIT);
-	assert_int_equal(h.credits, 2);
-	assert_int_equal(h.sequence, 8);
+	assert_posted(0, MSG_CREDIT, 2, 8);
 	assert_goodbye(1);
 	/* One that crossed the goodbye did not ask either. */
-	assert_true(deliver_data(&p, 9, 0));
+	assert_true(deliver_data(&live, 9, 0));
 	server_turns(2);
-	assert_int_equal(msg_decode(post(2)->head, MSG_HEADER_BYTES, &h), 0);
-	assert_int_equal(h.type, MSG_CREDIT);
-	assert_int_equal(h.credits, 1);
-	assert_int_equal(h.sequence, 9);
-	peer_leave(&p);
+	assert_posted(2, MSG_CREDIT, 1, 9);
 }
 
 TEST(drain__tagged_client__tagged_goodbye)
@@ -119,7 +78,7 @@ TEST(drain__tagged_client__tagged_goodbye)
 	struct peer p;
 	struct msg_tags *tags = start_tagged(&p);
 
-	drain();
+	server_drain();
 	assert_int_equal(type_of(0), MSG_GOODBYE);
 	assert_true(msg_tag_check(tags, post(0)->head, MSG_HEADER_BYTES + MSG_TAG_BYTES));
 	msg_tags_free(tags);
@@ -128,29 +87,21 @@ TEST(drain__tagged_client__tagged_goodbye)
 
 TEST(drain__being_accepted__told_when_live)
 {
-	uint8_t proof[56];
 	struct peer p;
 
-	server_rig_start();
-	peer_get_grant(&p, 0);
-	peer_proof(&p, proof);
-	peer_request(&p, proof);
-	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
+	server_start_accepting(&p, 0);
 	shard_drain(srv.shard);
 	server_turns(2);
 	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
-	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
-	server_turns(2);
+	peer_establish(&p);
 	server_until(server_only(CONN_ST_LIVE)->told);
 	peer_leave(&p);
 }
 
-TEST(drain__no_buffer__told_when_there_is_one)
+LIVE_TEST(drain__no_buffer__told_when_there_is_one)
 {
 	uint32_t bufs[512], n = 0, buf;
-	struct peer p;
 
-	start_live(&p);
 	while ((buf = ep_buf_get(srv.shard->ep)) != EP_NO_BUF) {
 		assert_true(n < N_ELEMENTS(bufs));
 		bufs[n++] = buf;
@@ -163,7 +114,6 @@ TEST(drain__no_buffer__told_when_there_is_one)
 	while (n)
 		ep_buf_put(srv.shard->ep, bufs[--n]);
 	server_until(server_only(CONN_ST_LIVE)->told);
-	peer_leave(&p);
 }
 
 /* It goes on as if nothing had been said. */
@@ -177,7 +127,7 @@ TEST(drain__client_never_stops_sending__cut_off_at_the_deadline)
 	start = clock_now_ns();
 	shard_drain(srv.shard);
 	server_turns(2);
-	while (!is_over()) {
+	while (!server_is_over()) {
 		assert_true(clock_now_ns() - start < 5 * NS_PER_S);
 		assert_true(peer_message(&p, 64));
 		server_wait();

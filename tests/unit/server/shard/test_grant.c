@@ -3,7 +3,6 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/rdma/region.h"
@@ -37,43 +36,31 @@ TEST(hello__few_receive_buffers__shared_fairly)
  * have; who does not need all that it asks for gets its share. */
 TEST(hello__needs_all_its_credits__all_or_a_refusal)
 {
-	static const struct {
-		uint16_t features, credits;	/* 0: refused */
-	} cases[] = {
-		{ FRAME_FEATURE_ALL_CREDITS, 4 },
-		{ FRAME_FEATURE_ALL_CREDITS, 0 },
-		{ 0, 1 },
-		{ FRAME_FEATURE_ALL_CREDITS, 0 },
-		{ 0, 2 },
-		{ 0, 2 },
+	static const struct { uint16_t features, credits; /* 0: refused */ } cases[] = {
+		{ FRAME_FEATURE_ALL_CREDITS, 4 }, { FRAME_FEATURE_ALL_CREDITS, 0 }, { 0, 1 },
+		{ FRAME_FEATURE_ALL_CREDITS, 0 }, { 0, 2 }, { 0, 2 },
 	};
 
 	fake_device.attr.max_srq_wr = 64 + 9;
 	server_rig_start();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		uint8_t buf[FRAME_HELLO_BYTES];
 		struct peer p;
 
-		peer_shake_hands(&p);
 		if (!cases[i].credits) {
-			peer_assert_refused(&p, buf, peer_encode_hello(buf, 64, 4, cases[i].features, p.psn), REFUSE_NO_RESOURCES,
-				       "9 receive buffers (--srq-depth, --cq-depth, --threads) for up to 4 clients: this one needs 4");
+			peer_refused_hello(64, 4, cases[i].features, 1, REFUSE_NO_RESOURCES, "9 receive buffers (--srq-depth, "
+					   "--cq-depth, --threads) for up to 4 clients: this one needs 4");
 			continue;
 		}
-		peer_hello(&p, cases[i].features);
-		assert_int_equal(peer_answer(&p), FRAME_GRANT);
+		peer_get_grant(&p, cases[i].features);
 		assert_int_equal(p.grant.credits, cases[i].credits);
 		assert_int_equal(p.grant.features, cases[i].features);
-		peer_close(&p);
 	}
 	assert_int_equal(srv.shard->credits_granted, 9);
 }
 
-TEST(hello__needs_more_credits_than_any_client_gets__unsupported_with_both_numbers)
+SERVED_TEST(hello__needs_more_credits_than_any_client_gets__unsupported_with_both_numbers)
 {
-	server_rig_start();
 	peer_refused_hello(64, 5, FRAME_FEATURE_ALL_CREDITS, 1, REFUSE_UNSUPPORTED, "--credits 4: the client needs 5");
-	server_assert_all_back();
 }
 
 TEST(hello__needs_a_region__of_that_size_or_a_refusal)
@@ -82,11 +69,11 @@ TEST(hello__needs_a_region__of_that_size_or_a_refusal)
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_rig_start();
-	peer_shake_hands(&p);
+	server_start_hello(&p);
 	h.psn = p.psn;
 	h.region_bytes = 4097;
-	peer_assert_refused(&p, buf, frame_encode_hello(&h, buf), REFUSE_UNSUPPORTED, "--region-size 4096: the client needs 4097");
+	peer_assert_refused(&p, buf, frame_encode_hello(&h, buf), REFUSE_UNSUPPORTED,
+			    "--region-size 4096: the client needs 4097");
 	peer_shake_hands(&p);
 	h.psn = p.psn;
 	h.region_bytes = 4096;
@@ -96,11 +83,9 @@ TEST(hello__needs_a_region__of_that_size_or_a_refusal)
 	peer_close(&p);
 }
 
-TEST(hello__larger_than_the_server_takes__unsupported)
+SERVED_TEST(hello__larger_than_the_server_takes__unsupported)
 {
-	server_rig_start();
 	peer_refused_hello(1025, 4, 0, 1, REFUSE_UNSUPPORTED, "--message-size 1024: the client needs 1025");
-	server_assert_all_back();
 }
 
 TEST(hello__region_not_offered__unsupported)
@@ -114,27 +99,24 @@ TEST(hello__region_not_offered__unsupported)
 
 TEST(hello__window__unless_offered_unsupported)
 {
+	const uint16_t features = FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW;
 	struct peer p;
+	struct conn *c;
 
-	for (int offered = 0; offered < 2; offered++) {
-		srv.cfg.windows = offered;
-		server_rig_start();
-		peer_shake_hands(&p);
-		peer_hello(&p, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
-		assert_int_equal(peer_answer(&p), offered ? FRAME_GRANT : FRAME_REFUSE);
-		peer_close(&p);
-		if (offered)
-			break;
-		assert_int_equal(p.refuse.code, REFUSE_UNSUPPORTED);
-		assert_non_null(strstr(p.refuse.text, "--windows off"));
-		server_assert_all_back();
-		server_rig_stop(state);
-		assert_int_equal(server_rig_init(state), 0);
-	}
-	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION | FRAME_FEATURE_WINDOW);
-	assert_true(server_only(CONN_ST_GRANTED)->window.addr == PEER_WINDOW_ADDR);
-	assert_int_equal(server_only(CONN_ST_GRANTED)->window.bytes, PEER_WINDOW_BYTES);
-	assert_int_equal(server_only(CONN_ST_GRANTED)->window.rkey, PEER_WINDOW_RKEY);
+	srv.cfg.windows = 0;
+	server_rig_start();
+	assert_int_equal(peer_ask(&p, features), FRAME_REFUSE);
+	peer_close(&p);
+	assert_int_equal(p.refuse.code, REFUSE_UNSUPPORTED);
+	assert_says(p.refuse.text, "--windows off");
+	server_assert_all_back();
+	server_rig_again(state);
+	srv.cfg.windows = 1;
+	c = server_start_granted(&p, features);
+	assert_int_equal(p.grant.features, features);
+	assert_true(c->window.addr == PEER_WINDOW_ADDR);
+	assert_int_equal(c->window.bytes, PEER_WINDOW_BYTES);
+	assert_int_equal(c->window.rkey, PEER_WINDOW_RKEY);
 }
 
 TEST(hello__no_memory_for_a_region__no_resources)
@@ -160,39 +142,43 @@ static void get_grants(struct peer *p, int n)
 	}
 }
 
-static int hello_from(struct peer *p, const char *address, uint16_t features)
+static void assert_granted_from(const char *address)
 {
+	struct peer p;
+
 	srv.peers_from = address;
-	peer_shake_hands(p);
-	peer_hello(p, features);
-	return peer_answer(p);
+	peer_get_grant(&p, 0);
+}
+
+static void assert_refused_from(const char *address, uint16_t features, enum refuse_code code, const char *word)
+{
+	struct peer p;
+
+	srv.peers_from = address;
+	assert_int_equal(peer_ask(&p, features), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, code);
+	assert_says(p.refuse.text, word);
+	peer_close(&p);
 }
 
 TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back)
 {
-	struct peer p[4], same, other[3];
-	uint8_t data[56];
+	struct peer p[4];
 
 	server_rig_start();
 	get_grants(p, 4);
 	/* Its own address has most. */
-	assert_int_equal(hello_from(&same, "127.0.0.1", 0), FRAME_REFUSE);
-	assert_int_equal(same.refuse.code, REFUSE_FULL);
-	peer_close(&same);
+	assert_refused_from("127.0.0.1", 0, REFUSE_FULL, "--max-clients");
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(hello_from(&other[i], "127.0.0.12", 0), FRAME_GRANT);
-		peer_close(&other[i]);
+		assert_granted_from("127.0.0.12");
 		assert_int_equal(server_closed(CLOSE_CROWDED_OUT), i + 1);
 		assert_int_equal(server_n(CONN_ST_GRANTED), 4);
 	}
 	/* Now each has as much as the other. */
-	assert_int_equal(hello_from(&other[2], "127.0.0.12", 0), FRAME_REFUSE);
-	peer_close(&other[2]);
-	peer_proof(&p[0], data);
-	peer_request(&p[0], data);
+	assert_refused_from("127.0.0.12", 0, REFUSE_FULL, "--max-clients");
+	peer_prove(&p[0]);
 	assert_int_equal(server_refused(REFUSE_BAD_SESSION), 1);
-	peer_proof(&p[3], data);
-	peer_request(&p[3], data);
+	peer_prove(&p[3]);
 	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
 }
 
@@ -200,12 +186,10 @@ TEST(hello__all_places_granted_and_unused__the_oldest_is_taken_back)
 TEST(relieve__asked_by_another_shard__gives_to_who_has_less)
 {
 	struct peer p[3];
-	struct addr same, other;
+	struct addr same = unit_addr("127.0.0.1", 0), other = unit_addr("127.0.0.12", 0);
 
 	server_rig_start();
 	get_grants(p, 3);
-	assert_int_equal(addr_parse("127.0.0.1", 0, &same), 0);
-	assert_int_equal(addr_parse("127.0.0.12", 0, &other), 0);
 	srv.shard->relieve_for = addr_network(&same);
 	ev_async_send(srv.shard->loop, &srv.shard->relieve);
 	server_turns(2);
@@ -223,102 +207,81 @@ TEST(relieve__asked_by_another_shard__gives_to_who_has_less)
 TEST(hello__full_by_sessions_of_another_shard__busy_and_that_one_is_asked)
 {
 	struct shard idle = { .relieve_for = 0 };
-	struct peer p[4], other;
+	struct peer p[4];
 
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
+	server_start_full(p);
 	idle.loop = ev_loop_new(EVFLAG_AUTO);
 	assert_non_null(idle.loop);
 	counter_set(&idle.stats.sessions, 2);
 	srv.cfg.threads = 2;
 	srv.shards[1] = &idle;
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_BUSY);
+	assert_refused_from("127.0.0.12", 0, REFUSE_BUSY, "");
 	assert_true(idle.relieve_for != 0);
-	peer_close(&other);
 	/* With one there is nothing to share. */
 	idle.relieve_for = 0;
 	counter_set(&idle.stats.sessions, 1);
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_FULL);
+	assert_refused_from("127.0.0.12", 0, REFUSE_FULL, "");
 	assert_true(idle.relieve_for == 0);
-	peer_close(&other);
 	srv.cfg.threads = 1;
 	ev_loop_destroy(idle.loop);
 }
 
 TEST(hello__all_places_granted_just_now__busy)
 {
-	struct peer p[4], other;
+	struct peer p[4];
 
 	server_rig_start();
 	for (int i = 0; i < 4; i++)
 		peer_get_grant(&p[i], 0);
 	/* They may still be on their way, however slow this test is. */
 	TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED])->admitted_ns = clock_now_ns() + 60 * NS_PER_S;
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_BUSY);
-	peer_close(&other);
+	assert_refused_from("127.0.0.12", 0, REFUSE_BUSY, "");
 	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 0);
 	assert_int_equal(server_n(CONN_ST_GRANTED), 4);
 }
 
 TEST(hello__all_places_live__full)
 {
-	struct peer p[4], other;
+	struct peer p[4];
 
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_FULL);
-	peer_close(&other);
+	server_start_full(p);
+	assert_refused_from("127.0.0.12", 0, REFUSE_FULL, "");
 	assert_int_equal(server_n(CONN_ST_LIVE), 4);
 }
 
 TEST(hello__max_per_address__full_for_that_address)
 {
-	struct peer p[3], other;
+	struct peer p[2];
 
 	srv.cfg.max_per_address = 2;
-	server_rig_start();
-	peer_go_live(&p[0], 0);
+	server_start_live(&p[0], 0);
 	peer_get_grant(&p[1], 0);
-	assert_int_equal(hello_from(&p[2], "127.0.0.1", 0), FRAME_REFUSE);
-	assert_int_equal(p[2].refuse.code, REFUSE_FULL);
-	assert_non_null(strstr(p[2].refuse.text, "--max-per-address"));
-	peer_close(&p[2]);
-	assert_int_equal(hello_from(&other, "127.0.0.12", 0), FRAME_GRANT);
-	peer_close(&other);
+	assert_refused_from("127.0.0.1", 0, REFUSE_FULL, "--max-per-address");
+	assert_granted_from("127.0.0.12");
 	/* A place is free again when its client has gone. */
 	conn_close(TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED]), CLOSE_DRAINING);
-	assert_int_equal(hello_from(&p[1], "127.0.0.1", 0), FRAME_GRANT);
-	peer_close(&p[1]);
+	assert_granted_from("127.0.0.1");
 }
 
 /* What is registered stays pinned: a HELLO that gets no place is refused before. */
 TEST(hello__refused__no_region_registered_for_it)
 {
-	struct peer p[4], other;
+	struct peer p[4];
 
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
-	assert_int_equal(hello_from(&other, "127.0.0.1", FRAME_FEATURE_REGION), FRAME_REFUSE);
-	assert_int_equal(other.refuse.code, REFUSE_FULL);
-	peer_close(&other);
+	server_start_full(p);
+	assert_refused_from("127.0.0.1", FRAME_FEATURE_REGION, REFUSE_FULL, "");
 	server_turns(3);
 	assert_int_equal(fake_mrs(), 1);	/* the slab's */
 }
 
 /* Its HELLO waits for a region until srv.registrar_stands is false. */
-static void wait_for_region(struct peer *p)
+static struct conn *wait_for_region(struct peer *p)
 {
+	server_start_hello(p);
 	srv.registrar_stands = true;
-	peer_shake_hands(p);
 	peer_hello(p, FRAME_FEATURE_REGION);
 	server_turns(3);
+	return server_only(CONN_ST_HELLO);
 }
 
 /* The registration that failed was for somebody who did not wait: the next one's is tried again. */
@@ -326,9 +289,7 @@ TEST(hello__region_failed_for_one_who_left__the_next_gets_one)
 {
 	struct peer p, next;
 
-	server_rig_start();
-	wait_for_region(&p);
-	server_expire(server_only(CONN_ST_HELLO));
+	server_expire(wait_for_region(&p));
 	fake_fail_next("ibv_reg_mr", ENOMEM);
 	srv.registrar_stands = false;
 	server_turns(3);
@@ -341,11 +302,8 @@ TEST(hello__region_failed_for_one_who_left__the_next_gets_one)
 TEST(hello__region_not_registered_yet__waits_while_others_are_served)
 {
 	struct peer p, other;
-	struct conn *c;
+	struct conn *c = wait_for_region(&p);
 
-	server_rig_start();
-	wait_for_region(&p);
-	c = server_only(CONN_ST_HELLO);
 	assert_true(c->awaits_region);
 	assert_true(ev_is_active(&c->deadline));
 	assert_int_equal(fake_mrs(), 1);	/* the slab's */
@@ -365,9 +323,7 @@ TEST(hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts)
 {
 	struct peer p, next;
 
-	server_rig_start();
-	wait_for_region(&p);
-	server_expire(server_only(CONN_ST_HELLO));
+	server_expire(wait_for_region(&p));
 	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
 	assert_int_equal(srv.shard->regions_awaited, 0);
 	srv.registrar_stands = false;
@@ -381,12 +337,9 @@ TEST(hello__server_full__refused_until_one_leaves)
 {
 	struct peer p[4], late;
 
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
+	server_start_full(p);
 	peer_refused_hello(64, 4, 0, 1, REFUSE_FULL, "--max-clients");
-	fake_cm_event(p[0].id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+	peer_disconnect(&p[0]);
 	peer_go_live(&late, 0);
 	assert_int_equal(server_n(CONN_ST_LIVE), 4);
 }
@@ -406,17 +359,15 @@ TEST(hello__several_rails__full_when_its_own_is)
 }
 
 /* The shard alone: its rail failed, and the server serves on. */
-TEST(hello__shard_drains__draining)
+SERVED_TEST(hello__shard_drains__draining)
 {
 	uint8_t buf[FRAME_HELLO_BYTES];
 	struct peer p;
 
-	server_rig_start();
 	peer_shake_hands(&p);
 	/* Before the connection is there the loop of a shard that drains would end, as nobody is left. */
 	srv.shard->drain_deadline_ns = UINT64_MAX;
 	peer_assert_refused(&p, buf, peer_encode_hello(buf, 64, 4, 0, 1), REFUSE_DRAINING, "stopping");
-	server_assert_all_back();
 }
 
 TEST_EACH(server_rig_init, server_rig_stop)

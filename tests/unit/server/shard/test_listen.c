@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -130,25 +131,21 @@ TEST(conn_new__no_object_free__socket_closed)
 {
 	struct peer p;
 	struct conn *c = NULL;
-	int fds[2];
-	uint32_t conns;
 	char byte;
 
 	srv.cfg.max_handshakes = 1;
 	server_rig_start();
-	conns = srv.cfg.shard_conns;
 	peer_connect(&p);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	for (uint32_t i = 1; i < conns; i++) {
-		int more[2];
+	for (uint32_t i = 1; i <= srv.cfg.shard_conns; i++) {
+		bool room = i < srv.cfg.shard_conns;
+		int fds[2];
 
-		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, more), 0);
-		assert_int_equal(conn_new(srv.shard, more[0], &p.local, boot_on_ready, &c), 0);
-		close(more[1]);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+		assert_int_equal(conn_new(srv.shard, fds[0], &p.local, boot_on_ready, &c), room ? 0 : -ENOBUFS);
+		if (!room)
+			assert_int_equal(recv(fds[1], &byte, 1, 0), 0);
+		close(fds[1]);
 	}
-	assert_int_equal(conn_new(srv.shard, fds[0], &p.local, boot_on_ready, &c), -ENOBUFS);
-	assert_int_equal(recv(fds[1], &byte, 1, 0), 0);
-	close(fds[1]);
 	peer_abort(&p);
 }
 
@@ -166,93 +163,121 @@ static bool is_closed(const struct peer *p)
 	return recv(tls_fd(p->tls), &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-/* `n` connections from the first address, as many as there may be. */
-static void fill(struct peer *p, int n)
+#define CROWD_MAX 40
+
+static struct peer crowd[CROWD_MAX];	/* connections from the first address */
+static int n_crowd;
+static struct peer other;		/* one from another address */
+
+static int set_up_crowd(void **state)
+{
+	n_crowd = 0;
+	memset(crowd, 0, sizeof(crowd));
+	memset(&other, 0, sizeof(other));
+	return setup(state);
+}
+
+static void join_crowd(int n)
+{
+	peers_connect(crowd + n_crowd, n);
+	n_crowd += n;
+	assert_true(n_crowd <= CROWD_MAX);
+}
+
+/* Begins a crowd of `n`, as many connections as there may be. */
+static void fill(int n)
 {
 	srv.cfg.max_handshakes = (uint64_t)n;
 	server_rig_start();
 	srv.peers_from = "127.0.0.1";
-	for (int i = 0; i < n; i++)
-		peer_connect(&p[i]);
+	join_crowd(n);
 	assert_int_equal(srv.shard->tls_open, n);
 }
 
-static void abort_all(struct peer *p, int n)
+static void connect_from(const char *address, struct peer *p)
 {
-	for (int i = 0; i < n; i++)
-		peer_abort(&p[i]);
-	server_until(srv.shard->tls_open == 0);
-	server_assert_all_back();
+	srv.peers_from = address;
+	peer_connect(p);
 }
 
-TEST(accept__full_of_silent_ones__another_address_gets_in_at_once)
+/* The first bytes of a ClientHello. */
+static void begin_to_speak(struct peer *p)
 {
-	struct peer p[4], other;
+	static const char hello[] = { 22, 3, 1 };
 
-	fill(p, 4);
+	assert_int_equal(send(tls_fd(p->tls), hello, sizeof(hello), 0), sizeof(hello));
+}
+
+static bool all_open(const struct peer *p, int n)
+{
+	while (n && !is_closed(&p[n - 1]))
+		n--;
+	return n == 0;
+}
+
+/* All leave that have not left yet, and everything is as it was. */
+static int tear_down_crowd(void **state)
+{
+	peer_abort(&other);
+	peers_abort(crowd, n_crowd);
+	server_until(srv.shard->tls_open == 0);
+	server_assert_all_back();
+	return server_rig_stop(state);
+}
+
+#define CROWD_TEST(f) TEST_WITH(f, set_up_crowd, tear_down_crowd)
+
+CROWD_TEST(accept__full_of_silent_ones__another_address_gets_in_at_once)
+{
+	fill(4);
 	srv.silent_ms = 500;
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
-	assert_true(is_closed(&p[0]));
-	for (int i = 1; i < 4; i++)
-		assert_false(is_closed(&p[i]));
+	assert_true(is_closed(&crowd[0]));
+	assert_true(all_open(crowd + 1, 3));
 	assert_true(peer_handshake(&other));
-	peer_hello(&other, 0);
-	assert_int_equal(peer_answer(&other), FRAME_GRANT);
+	assert_int_equal(peer_say_hello(&other, 0), FRAME_GRANT);
 	peer_close(&other);
 	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
-	abort_all(p, 4);
 }
 
 /* The server is slow, or the peers say a byte now and then: nobody is silent, but one address has nearly all. */
-TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room)
+CROWD_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room)
 {
-	struct peer p[4], other[3];
+	struct peer others[3];
 
-	fill(p, 4);
+	fill(4);
 	srv.peers_from = "127.0.0.12";
-	for (int i = 0; i < 3; i++)
-		peer_connect(&other[i]);
+	peers_connect(others, 3);
 	/* Two each: nobody has less than the third one would have. */
 	assert_int_equal(crowded_out(), 2);
-	assert_true(is_closed(&p[0]) && is_closed(&p[1]));
+	assert_true(is_closed(&crowd[0]) && is_closed(&crowd[1]));
 	assert_int_equal(srv.shard->n_waiting, 1);
 	assert_int_equal(srv.shard->tls_open, 4);
-	for (int i = 0; i < 3; i++)
-		peer_abort(&other[i]);
-	abort_all(p, 4);
+	peers_abort(others, 3);
 }
 
 /* None of its connections can be taken for silent, and more of its own wait. */
-TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once)
+CROWD_TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once)
 {
-	struct peer p[7], other;
-
-	fill(p, 4);
-	for (int i = 4; i < 7; i++)
-		peer_connect(&p[i]);
+	fill(4);
+	join_crowd(3);
 	assert_int_equal(srv.shard->n_waiting, 3);
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
-	assert_true(is_closed(&p[0]));
+	assert_true(is_closed(&crowd[0]));
 	assert_int_equal(srv.shard->n_waiting, 3);
 	assert_true(peer_handshake(&other));
-	peer_abort(&other);
-	abort_all(p, 7);
 }
 
 /* Each time it gets in, a busy one goes, and one of those that wait takes the place that it leaves. */
-TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut)
+CROWD_TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut)
 {
 	enum { PLACES = 4, ALL = 34, ROUNDS = 30 };
-	struct peer p[ALL], other;
 	uint64_t begun_ns, most;
 
-	fill(p, PLACES);
-	for (int i = PLACES; i < ALL; i++)
-		peer_connect(&p[i]);
+	fill(PLACES);
+	join_crowd(ALL - PLACES);
 	begun_ns = clock_now_ns();
 	srv.peers_from = "127.0.0.12";
 	for (int i = 0; i < ROUNDS; i++) {
@@ -264,23 +289,15 @@ TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut)
 	most = 17 + (clock_now_ns() - begun_ns) / (20 * NS_PER_MS);
 	assert_in_range(crowded_out(), 1, most);
 	/* That is enough for who stays. */
-	peer_connect(&other);
-	assert_true(peer_handshake(&other));
-	peer_abort(&other);
-	for (int i = PLACES; i < ALL; i++)
-		peer_abort(&p[i]);
-	abort_all(p, PLACES);
+	peer_shake_hands(&other);
 }
 
 /* Until one may, who wants in costs no turn anything. */
-TEST(accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at)
+CROWD_TEST(accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at)
 {
-	struct peer p[4], other;
-
-	fill(p, 4);
+	fill(4);
 	srv.shard->cut_from_ns = clock_now_ns() + 60 * NS_PER_S;
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(srv.shard->n_waiting, 1);
 	peeks = 0;
 	server_turns(20);
@@ -289,147 +306,121 @@ TEST(accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at)
 	/* As if the time had come. */
 	srv.shard->cut_from_ns = srv.shard->look_not_before_ns = 0;
 	server_until(crowded_out() == 1);
-	assert_true(is_closed(&p[0]));
+	assert_true(is_closed(&crowd[0]));
 	assert_true(peer_handshake(&other));
-	peer_abort(&other);
-	abort_all(p, 4);
 }
 
 /* They were looked at because one of their own waited, which does not make them younger. */
-TEST(accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room)
+CROWD_TEST(accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room)
 {
-	struct peer p[11], other;
-
-	fill(p, 10);
-	peer_connect(&p[10]);
+	fill(10);
+	join_crowd(1);
 	server_turns(3);
 	assert_int_equal(srv.shard->n_waiting, 1);
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
-	assert_true(is_closed(&p[0]));
-	peer_abort(&other);
-	abort_all(p, 11);
+	assert_true(is_closed(&crowd[0]));
 }
 
 /* Two addresses have as many, and others of the first one wait, as many as may. */
-TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes)
+CROWD_TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_goes)
 {
-	struct peer a[5], b, c;
+	struct peer b, c;
 
-	fill(a, 2);
+	fill(2);
 	srv.cfg.shard_waiting = 3;
-	peer_abort(&a[1]);
+	peer_abort(&crowd[1]);
 	server_until(srv.shard->tls_open == 1);
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&b);
+	connect_from("127.0.0.12", &b);
 	assert_int_equal(srv.shard->tls_open, 2);
 	srv.peers_from = "127.0.0.1";
-	for (int i = 2; i < 5; i++)
-		peer_connect(&a[i]);
+	join_crowd(3);
 	assert_int_equal(srv.shard->n_waiting, 3);
 	assert_int_equal(crowded_out(), 0);
-	srv.peers_from = "127.0.0.13";
-	peer_connect(&c);
+	connect_from("127.0.0.13", &c);
 	assert_int_equal(srv.shard->n_waiting, 3);
 	assert_int_equal(crowded_out(), 1);
-	assert_true(is_closed(&a[4]));
+	assert_true(is_closed(&crowd[4]));
 	/* Who has least is next, though others came before. */
 	peer_abort(&b);
 	server_until(srv.shard->n_waiting == 2);
 	assert_true(peer_handshake(&c));
-	assert_false(is_closed(&a[2]) || is_closed(&a[3]));
+	assert_true(all_open(crowd + 2, 2));
 	peer_abort(&c);
-	for (int i = 2; i < 5; i++)
-		peer_abort(&a[i]);
-	abort_all(a, 1);
+	peers_abort(crowd + 2, 3);
 }
 
 static void make_deaf(struct peer *p)
 {
-	static const char hello[] = { 22, 3, 1 };
 	struct conn *c;
 
 	TAILQ_FOREACH(c, &srv.shard->lists[CONN_ST_TLS_ACCEPT], entry)
 		if (addr_port(&c->peer) == addr_port(&p->local))
 			tls_io_watch(&c->io, 0);
-	assert_int_equal(send(tls_fd(p->tls), hello, sizeof(hello), 0), sizeof(hello));
+	begin_to_speak(p);
 }
 
 /* Of two addresses that have as many, those of the first are busy (something that they sent is not read yet). */
-TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room)
+CROWD_TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room)
 {
-	struct peer a[4], b[2], other;
+	struct peer b[2];
 
-	fill(a, 4);
+	fill(4);
 	srv.peers_from = "127.0.0.12";
-	peer_abort(&a[2]);
-	peer_abort(&a[3]);
-	for (int i = 0; i < 2; i++)
-		peer_connect(&b[i]);
+	peers_abort(crowd + 2, 2);
+	peers_connect(b, 2);
 	server_until(srv.shard->tls_open == 4 && server_n(CONN_ST_TLS_ACCEPT) == 4);
-	make_deaf(&a[0]);
-	make_deaf(&a[1]);
+	make_deaf(&crowd[0]);
+	make_deaf(&crowd[1]);
 	srv.silent_ms = 500;
-	srv.peers_from = "127.0.0.13";
-	peer_connect(&other);
+	connect_from("127.0.0.13", &other);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&b[0]));
-	assert_false(is_closed(&a[0]) || is_closed(&a[1]) || is_closed(&b[1]));
+	assert_false(is_closed(&crowd[0]) || is_closed(&crowd[1]) || is_closed(&b[1]));
 	server_turns(2);
 	for (uint32_t i = 0; i < srv.cfg.shard_conns; i++)
 		if (srv.shard->conns[i].state == CONN_ST_TLS_ACCEPT)
 			tls_io_watch(&srv.shard->conns[i].io, EV_READ);
 	peer_abort(&other);
-	peer_abort(&b[0]);
-	peer_abort(&b[1]);
-	abort_all(a, 2);
+	peers_abort(b, 2);
 }
 
 /* A storm of one host, which gets to each of its connections now and then: it loses none. */
-TEST(accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait)
+CROWD_TEST(accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait)
 {
-	struct peer p[6], other;
-
-	fill(p, 4);
-	assert_true(peer_handshake(&p[3]));
+	fill(4);
+	assert_true(peer_handshake(&crowd[3]));
 	srv.silent_ms = 700;
-	for (int i = 4; i < 6; i++)
-		peer_connect(&p[i]);
-	make_deaf(&p[5]);
+	join_crowd(2);
+	make_deaf(&crowd[5]);
 	srv.shard->look_not_before_ns = 0;
 	server_turns(3);
 	assert_int_equal(srv.shard->n_waiting, 2);
 	assert_int_equal(crowded_out(), 0);
 	/* Another address that wants in has nothing to do with that. */
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	/* As if nothing of it had got on for long. */
 	peers_note_progress(srv.shard->peers, addr_network(&server_only(CONN_ST_HELLO)->peer), 1);
 	srv.shard->look_not_before_ns = 0;
 	server_until(crowded_out() > 1);
 	srv.silent_ms = 0;
-	peer_abort(&other);
-	abort_all(p, 6);
 }
 
 /* One host comes with ten times as many as there is room for, and has no time for any of them but one. */
-TEST(accept__storm_of_one_address__all_get_their_turn)
+CROWD_TEST(accept__storm_of_one_address__all_get_their_turn)
 {
 	enum { PLACES = 4, ALL = 40 };
-	struct peer p[ALL];
 
-	fill(p, PLACES);
-	assert_true(peer_handshake(&p[0]));
+	fill(PLACES);
+	assert_true(peer_handshake(&crowd[0]));
 	srv.silent_ms = 600;
-	for (int i = PLACES; i < ALL; i++)
-		peer_connect(&p[i]);
+	join_crowd(ALL - PLACES);
 	assert_int_equal(srv.shard->n_waiting, ALL - PLACES);
 	for (int i = 0; i < ALL; i++) {
 		srv.shard->look_not_before_ns = 0;
-		assert_true(i == 0 || peer_handshake(&p[i]));
-		peer_abort(&p[i]);
+		assert_true(i == 0 || peer_handshake(&crowd[i]));
+		peer_abort(&crowd[i]);
 	}
 	assert_int_equal(crowded_out(), 0);
 	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), ALL);
@@ -437,33 +428,28 @@ TEST(accept__storm_of_one_address__all_get_their_turn)
 }
 
 /* One host that makes more connections than there is room for waits, and loses none. */
-TEST(accept__full_and_more_of_the_same_address__waits)
+CROWD_TEST(accept__full_and_more_of_the_same_address__waits)
 {
-	struct peer p[6];
-
-	fill(p, 4);
-	for (int i = 4; i < 6; i++)
-		peer_connect(&p[i]);
+	fill(4);
+	join_crowd(2);
 	server_turns(20);
 	assert_int_equal(srv.shard->n_waiting, 2);
 	assert_int_equal(crowded_out(), 0);
-	for (int i = 0; i < 6; i++)
-		assert_false(is_closed(&p[i]));
+	assert_true(all_open(crowd, 6));
 	for (int i = 0; i < 6; i++) {
-		assert_true(peer_handshake(&p[i]));
-		peer_abort(&p[i]);
+		assert_true(peer_handshake(&crowd[i]));
+		peer_abort(&crowd[i]);
 	}
 	assert_int_equal(crowded_out(), 0);
 	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), 6);
 	server_assert_all_back();
 }
 
-TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way)
+CROWD_TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way)
 {
-	struct peer p[4], silent, busy;
-	static const char hello[] = { 22, 3, 1 };
+	struct peer silent, busy;
 
-	fill(p, 4);
+	fill(4);
 	srv.silent_ms = 500;
 	peer_connect(&silent);
 	server_until(crowded_out() == 1);
@@ -472,71 +458,58 @@ TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way)
 	srv.silent_ms = 0;
 	peer_connect(&busy);
 	assert_int_equal(srv.shard->n_waiting, 1);
-	assert_int_equal(send(tls_fd(busy.tls), hello, sizeof(hello), 0), sizeof(hello));
+	begin_to_speak(&busy);
 	srv.silent_ms = 500;
 	srv.shard->look_not_before_ns = 0;
 	server_until(crowded_out() == 2);
-	assert_true(is_closed(&p[0]));
+	assert_true(is_closed(&crowd[0]));
 	assert_false(is_closed(&busy));
 	peer_abort(&silent);
 	peer_abort(&busy);
-	abort_all(p, 4);
 }
 
 /* It has said something that the server has not read yet: it is the server who is slow. */
-TEST(accept__silent_since_it_was_told_nothing__stays)
+CROWD_TEST(accept__silent_since_it_was_told_nothing__stays)
 {
-	static const char hello[] = { 22, 3, 1 };
-	struct peer p[2], other;
 	struct conn *c;
 
-	fill(p, 2);
+	fill(2);
 	c = TAILQ_FIRST(&srv.shard->lists[CONN_ST_TLS_ACCEPT]);
 	tls_io_watch(&c->io, 0);
-	assert_int_equal(send(tls_fd(p[0].tls), hello, sizeof(hello), 0), sizeof(hello));
+	begin_to_speak(&crowd[0]);
 	srv.silent_ms = 500;
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
-	assert_false(is_closed(&p[0]));
-	assert_true(is_closed(&p[1]));
+	assert_false(is_closed(&crowd[0]));
+	assert_true(is_closed(&crowd[1]));
 	tls_io_watch(&c->io, EV_READ);
-	peer_abort(&other);
-	abort_all(p, 2);
 }
 
 /* A byte now and then does not keep a connection whose handshake does not get on. */
-TEST(accept__nothing_to_answer_for_long__gives_way)
+CROWD_TEST(accept__nothing_to_answer_for_long__gives_way)
 {
-	static const char hello[] = { 22, 3, 1 };
-	struct peer p[2], busy;
+	struct peer busy;
 
-	fill(p, 2);
+	fill(2);
 	peer_connect(&busy);
-	assert_int_equal(send(tls_fd(busy.tls), hello, sizeof(hello), 0), sizeof(hello));
+	begin_to_speak(&busy);
 	server_turns(5);
 	assert_int_equal(crowded_out(), 0);
 	srv.untold_ms = 1000;
 	srv.shard->look_not_before_ns = 0;
 	server_until(crowded_out() == 1);
-	assert_true(is_closed(&p[0]));
+	assert_true(is_closed(&crowd[0]));
 	peer_abort(&busy);
-	abort_all(p, 2);
 }
 
 /* Its GRANT is written, and it keeps TLS open: the session is as good as before. */
-TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays)
+CROWD_TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays)
 {
-	struct peer p, other;
-	uint8_t data[56];
-
-	fill(&p, 1);
-	assert_true(peer_handshake(&p));
-	peer_hello(&p, 0);
-	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	fill(1);
+	assert_true(peer_handshake(&crowd[0]));
+	assert_int_equal(peer_say_hello(&crowd[0], 0), FRAME_GRANT);
 	srv.silent_ms = 500;
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	connect_from("127.0.0.12", &other);
 	server_turns(3);
 	/* Alone it has no more than the other one would have; it is silent, and the other one, too. */
 	assert_true(is_closed(&other));
@@ -549,28 +522,23 @@ TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays)
 	srv.shard->look_not_before_ns = 0;
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
 	assert_int_equal(server_n(CONN_ST_GRANTED), 1);
-	peer_proof(&p, data);
-	peer_request(&p, data);
+	peer_prove(&crowd[0]);
 	assert_int_equal(server_n(CONN_ST_ACCEPTING), 1);
-	fake_cm_event(p.id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
-	server_turns(2);
+	peer_establish(&crowd[0]);
 	peer_abort(&other);
-	peer_abort(&p);
-	peer_leave(&p);
+	peer_abort(&crowd[0]);
+	peer_leave(&crowd[0]);
 }
 
 /* Whose socket is ready is served in turn with the crowd, not after all of it. */
-TEST(ready__many_of_one_address__another_is_served_in_turn)
+CROWD_TEST(ready__many_of_one_address__another_is_served_in_turn)
 {
-	struct peer p[4], other;
 	struct conn *c, *others;
 
 	srv.cfg.max_handshakes = 5;
 	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_connect(&p[i]);
-	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
+	join_crowd(4);
+	connect_from("127.0.0.12", &other);
 	TAILQ_FOREACH(c, &srv.shard->lists[CONN_ST_TLS_ACCEPT], entry)
 		conn_queue(c);
 	others = TAILQ_LAST(&srv.shard->lists[CONN_ST_TLS_ACCEPT], conn_list);
@@ -581,29 +549,24 @@ TEST(ready__many_of_one_address__another_is_served_in_turn)
 	assert_true(boot_serve_next(srv.shard));
 	assert_true(boot_serve_next(srv.shard));
 	assert_false(boot_serve_next(srv.shard));
-	peer_abort(&other);
-	abort_all(p, 4);
 }
 
 TEST(accept__max_per_address__closed_at_once)
 {
-	struct peer p[3], other;
+	struct peer p[3];
 
 	srv.cfg.max_per_address = 2;
 	server_rig_start();
-	for (int i = 0; i < 3; i++)
-		peer_connect(&p[i]);
+	peers_connect(p, 3);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[2]));
 	srv.peers_from = "127.0.0.12";
-	peer_connect(&other);
-	assert_true(peer_handshake(&other));
+	peer_shake_hands(&other);
 	peer_abort(&other);
 	peer_abort(&p[0]);
 	srv.peers_from = NULL;
 	peer_abort(&p[2]);
-	peer_connect(&p[2]);
-	assert_true(peer_handshake(&p[2]));
+	peer_shake_hands(&p[2]);
 	peer_abort(&p[1]);
 	peer_abort(&p[2]);
 	server_assert_all_back();
@@ -617,8 +580,7 @@ TEST(accept__max_per_address_and_no_room__closed_at_once)
 	srv.cfg.max_handshakes = 1;
 	srv.cfg.max_per_address = 2;
 	server_rig_start();
-	for (int i = 0; i < 3; i++)
-		peer_connect(&p[i]);
+	peers_connect(p, 3);
 	assert_int_equal(srv.shard->n_waiting, 1);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[2]));

@@ -41,8 +41,7 @@ static void send_header(struct peer *p, const struct drop *d)
 
 static void send_echoes(struct peer *p, const struct drop *d)
 {
-	for (uint32_t i = 0; i < d->n; i++)
-		assert_true(peer_message(p, 64));
+	peer_messages(p, d->n, 64);
 }
 
 static void send_ping(struct peer *p, const struct drop *d)
@@ -243,6 +242,9 @@ __attribute__((constructor)) static void register_drops(void)
 
 /* ---- dropped after a while */
 
+/* Begins with a live peer, which does not leave by itself. */
+#define DROP_TEST(f) TEST_WITH(f, server_live_set_up, server_rig_stop)
+
 /* With as many credits as several batches of completions have room for. */
 TEST(credits__more_than_a_batch__kept_to_and_exceeded)
 {
@@ -254,44 +256,38 @@ TEST(credits__more_than_a_batch__kept_to_and_exceeded)
 	start_live(&p);
 	assert_int_equal(p.grant.credits, credits);
 	for (uint32_t round = 1; round <= 3; round++) {
-		for (uint32_t i = 0; i < credits; i++)
-			assert_true(peer_message(&p, 64));
+		peer_messages(&p, credits, 64);
 		server_turns(4);
 		assert_int_equal(counter_get(&srv.shard->stats.messages_in), round * credits);
 		server_only(CONN_ST_LIVE);
 		fake_complete_sends(p.qp, credits, IBV_WC_SUCCESS);
 		server_turns(2);
 	}
-	for (uint32_t i = 0; i < credits + 1; i++)
-		assert_true(peer_message(&p, 64));
+	peer_messages(&p, credits + 1, 64);
 	server_turns(4);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 4 * credits);
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 /* Credits that are owed for one-way messages are taken, whatever comes next. */
-TEST(credits__owed_and_an_echo_more__dropped)
+DROP_TEST(credits__owed_and_an_echo_more__dropped)
 {
-	struct peer p;
-
-	start_live(&p);
 	for (uint64_t i = 0; i < 4; i++) {
-		assert_true(deliver_data(&p, i, i == 1 ? MSG_FLAG_ACK : 0));
+		assert_true(deliver_data(&live, i, i == 1 ? MSG_FLAG_ACK : 0));
 		server_turn();
 	}
 	/* Two came back. */
-	assert_true(peer_message(&p, 64));
-	assert_true(peer_message(&p, 64));
+	peer_messages(&live, 2, 64);
 	server_turns(2);
 	server_only(CONN_ST_LIVE);
 	for (uint64_t i = 0; i < 2; i++)
-		assert_true(deliver_data(&p, i, 0));
+		assert_true(deliver_data(&live, i, 0));
 	server_turns(2);
 	server_only(CONN_ST_LIVE);
-	assert_true(peer_message(&p, 64));
+	assert_true(peer_message(&live, 64));
 	server_turns(2);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 8);
-	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&live, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 static bool deliver_unsolicited(struct peer *p)
@@ -304,45 +300,40 @@ static bool deliver_unsolicited(struct peer *p)
 }
 
 /* Only the SRQ's limit wakes the shard. The client that exceeded its credits ends, the other is served. */
-TEST(credits__unsolicited_until_receives_run_out__offender_dropped)
+DROP_TEST(credits__unsolicited_until_receives_run_out__offender_dropped)
 {
-	struct peer p, honest;
+	struct peer honest;
 
-	start_live(&p);
 	peer_go_live(&honest, 0);
 	server_turns(3);
 	for (int i = 0; i < 4; i++)
-		assert_true(deliver_unsolicited(&p));
+		assert_true(deliver_unsolicited(&live));
 	server_turns(3);
 	assert_int_equal(counter_get(&srv.shard->stats.messages_in), 0);
-	while (deliver_unsolicited(&p))
+	while (deliver_unsolicited(&live))
 		;
 	server_turns(4);
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_CREDITS), 1);
 	assert_int_equal(fake_srq_posted(), srv.bufs_posted);
 	fake_posts_forget();
-	for (int i = 0; i < 4; i++)
-		assert_true(peer_message(&honest, 64));
+	peer_messages(&honest, 4, 64);
 	server_turns(2);
 	assert_int_equal(n_posts(), 4);
 	assert_ptr_equal(server_only(CONN_ST_LIVE), honest.id->context);
-	fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
+	fake_cm_event(live.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
 	peer_leave(&honest);
 }
 
-TEST(one_way__more_than_its_credits_unasked__dropped)
+DROP_TEST(one_way__more_than_its_credits_unasked__dropped)
 {
-	struct peer p;
-
-	start_live(&p);
 	for (uint64_t i = 0; i < 4; i++) {
-		assert_true(deliver_data(&p, i, 0));
+		assert_true(deliver_data(&live, i, 0));
 		server_turn();
 	}
 	server_only(CONN_ST_LIVE);
-	assert_true(deliver_data(&p, 4, MSG_FLAG_ACK));
+	assert_true(deliver_data(&live, 4, MSG_FLAG_ACK));
 	server_turns(2);
-	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&live, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 TEST(tags__repeated_message__dropped)
@@ -363,48 +354,40 @@ TEST(tags__repeated_message__dropped)
 	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_BAD_TAG);
 }
 
-TEST(joined__more_sends_than_its_credits__dropped)
+DROP_TEST(joined__more_sends_than_its_credits__dropped)
 {
-	struct peer p;
-	struct joined j = { .peer = &p };
+	struct joined j = { .peer = &live };
 
-	start_live(&p);
 	join(&j, MSG_DATA, 0);
 	join(&j, MSG_DATA, 0);
 	for (int k = 0; k < 4; k++)
 		deliver_joined(&j);
 	server_only(CONN_ST_LIVE);
 	deliver_joined(&j);
-	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&live, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
 /* Sends complete never, for the peer does not acknowledge; its messages keep coming. */
-TEST(message__without_end_while_none_is_acknowledged__dropped)
+DROP_TEST(message__without_end_while_none_is_acknowledged__dropped)
 {
-	struct peer p;
 	int messages = 0;
 
-	start_live(&p);
 	for (; messages < 100 && server_n(CONN_ST_LIVE); messages++) {
-		assert_true(peer_message(&p, 64));
+		assert_true(peer_message(&live, 64));
 		server_turn();
 	}
 	/* The send queue's entries, as many again waiting, and one too many. */
 	assert_in_range(messages, 8, 13);
-	peer_assert_dropped(&p, FAIL_PROTOCOL, PROTO_CREDITS);
+	peer_assert_dropped(&live, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
-TEST(send__completes_with_an_error__dropped_and_buffers_back)
+DROP_TEST(send__completes_with_an_error__dropped_and_buffers_back)
 {
-	struct peer p;
-
-	start_live(&p);
-	for (int i = 0; i < 4; i++)
-		assert_true(peer_message(&p, 800));
+	peer_messages(&live, 4, 800);
 	server_turn();
-	fake_complete_sends(p.qp, 1, IBV_WC_RETRY_EXC_ERR);
+	fake_complete_sends(live.qp, 1, IBV_WC_RETRY_EXC_ERR);
 	server_turns(2);
-	peer_assert_dropped(&p, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
+	peer_assert_dropped(&live, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
 }
 
 TEST_EACH(server_rig_init, server_rig_stop)

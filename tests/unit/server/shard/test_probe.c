@@ -2,8 +2,6 @@
 /* Unit tests of server/shard/probe.c: who is probed, when, and who is dropped. */
 #include "tests/unit/helpers/unit.h"
 
-#include <string.h>
-
 #include "common/base/clock.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
@@ -22,17 +20,17 @@ static int set_up(void **state)
 	return ret;
 }
 
-static void leave(struct peer *p)
-{
-	fake_cm_event(p->id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
-}
-
 /* The timer itself is stopped: slices come when the test says so. */
 static void start_without_probe(void)
 {
 	server_rig_start();
 	ev_timer_stop(srv.shard->loop, &srv.shard->probe);
+}
+
+static void start_live(struct peer *p)
+{
+	start_without_probe();
+	peer_go_live(p, 0);
 }
 
 static void probe_slice(void)
@@ -59,8 +57,7 @@ TEST(probe__silent_client__written_to_and_dropped_if_nothing_comes)
 	struct conn *c;
 	uint32_t n;
 
-	start_without_probe();
-	peer_go_live(&p, 0);
+	start_live(&p);
 	c = server_only(CONN_ST_LIVE);
 	fake_posts_forget();
 	for (unsigned i = 0; i < 3; i++) {
@@ -81,16 +78,14 @@ TEST(probe__silent_client__written_to_and_dropped_if_nothing_comes)
 	fake_complete_sends(p.qp, 1, IBV_WC_RETRY_EXC_ERR);
 	server_turn();
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR), 1);
-	leave(&p);
-	server_assert_all_back();
+	peer_leave(&p);
 }
 
 TEST(probe__still_under_way_after_an_interval__dropped)
 {
 	struct peer p;
 
-	start_without_probe();
-	peer_go_live(&p, 0);
+	start_live(&p);
 	for (int i = 0; i < 2; i++)
 		probe_interval();
 	assert_int_equal(probes(), 1);
@@ -98,16 +93,14 @@ TEST(probe__still_under_way_after_an_interval__dropped)
 	probe_interval();
 	assert_int_equal(probes(), 1);
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_TIMEOUT, 0), 1);
-	leave(&p);
-	server_assert_all_back();
+	peer_leave(&p);
 }
 
 TEST(probe__client_that_talks__left_alone)
 {
 	struct peer p;
 
-	start_without_probe();
-	peer_go_live(&p, 0);
+	start_live(&p);
 	for (int i = 0; i < 5; i++) {
 		assert_true(peer_message(&p, 64));
 		server_turns(2);
@@ -116,8 +109,7 @@ TEST(probe__client_that_talks__left_alone)
 		probe_interval();
 	}
 	assert_int_equal(probes(), 0);
-	leave(&p);
-	server_assert_all_back();
+	peer_leave(&p);
 }
 
 /* It sends, but its device takes nothing: its own messages are no sign that it does. */
@@ -126,8 +118,7 @@ TEST(probe__client_that_sends_and_does_not_receive__dropped)
 	struct peer p;
 	int intervals = 0;
 
-	start_without_probe();
-	peer_go_live(&p, 0);
+	start_live(&p);
 	for (; intervals < 10 && server_n(CONN_ST_LIVE); intervals++) {
 		assert_true(peer_message(&p, 64));
 		server_turns(2);
@@ -137,8 +128,7 @@ TEST(probe__client_that_sends_and_does_not_receive__dropped)
 	assert_in_range(intervals, 3, 4);
 	assert_int_equal(probes(), 1);
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_NOT_RECEIVING), 1);
-	leave(&p);
-	server_assert_all_back();
+	peer_leave(&p);
 }
 
 /* One that talks so seldom that its answers have no completion of their own is asked now and then, and stays. */
@@ -148,8 +138,7 @@ TEST(probe__client_that_talks_seldom__stays)
 
 	srv.cfg.credits = srv.peers_depth = 64;
 	srv.cfg.tuning.inline_bytes = 220;
-	start_without_probe();
-	peer_go_live(&p, 0);
+	start_live(&p);
 	for (int i = 0; i < 20; i++) {
 		assert_true(peer_message(&p, 64));
 		server_turns(2);
@@ -159,22 +148,20 @@ TEST(probe__client_that_talks_seldom__stays)
 	}
 	server_only(CONN_ST_LIVE);
 	assert_in_range(probes(), 1, 10);
-	leave(&p);
-	server_assert_all_back();
+	peer_leave(&p);
 }
 
 /* The work of an interval is spread over it: never more than one connection in a slice, and each in its own. */
 TEST(probe__several_clients__each_once_in_an_interval)
 {
-	struct conn *c[4], *conn;
+	struct conn *c[4];
 	struct peer p[4];
 	unsigned looks[4] = { 0 };
 
 	start_without_probe();
-	for (int i = 0; i < 4; i++) {
-		peer_go_live(&p[i], 0);
+	peers_go_live(p, 4);
+	for (int i = 0; i < 4; i++)
 		c[i] = p[i].id->context;
-	}
 	for (int slice = 0; slice < 3 * SLICES; slice++) {
 		unsigned in_slice = 0;
 
@@ -196,8 +183,8 @@ TEST(probe__several_clients__each_once_in_an_interval)
 	probe_interval();
 	probe_interval();
 	assert_int_equal(probes(), 4);
-	for (conn = TAILQ_FIRST(&srv.shard->lists[CONN_ST_LIVE]); conn; conn = TAILQ_NEXT(conn, entry))
-		assert_true(conn->link.rc.special_busy);
+	for (int i = 0; i < 4; i++)
+		assert_true(c[i]->link.rc.special_busy);
 }
 
 /* However many connection objects there are. */
@@ -211,8 +198,7 @@ TEST(probe__any_number_of_objects__each_once_in_an_interval)
 
 		srv.cfg.max_handshakes = handshakes[i];
 		start_without_probe();
-		for (int k = 0; k < 4; k++)
-			peer_go_live(&p[k], 0);
+		peers_go_live(p, 4);
 		for (int slice = 0; slice < 2 * SLICES; slice++) {
 			for (int k = 0; k < 4; k++)
 				((struct conn *)p[k].id->context)->heard = true;
@@ -248,15 +234,10 @@ TEST(probe__not_connected_or_closing__left_alone)
 
 TEST(probe__timer__a_slice_of_the_interval)
 {
-	static const struct {
-		uint64_t interval_ns;
-		double slice_s;
-	} cases[] = {
-		{ 60 * NS_PER_S, 60. / SLICES },
-		{ 640 * NS_PER_MS, 0.01 },
+	static const struct { uint64_t interval_ns; double slice_s; } cases[] = {
+		{ 60 * NS_PER_S, 60. / SLICES }, { 640 * NS_PER_MS, 0.01 },
 		/* Not more often than every 10 ms. */
-		{ 100 * NS_PER_MS, 0.01 },
-		{ 1, 0.01 },
+		{ 100 * NS_PER_MS, 0.01 }, { 1, 0.01 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -280,8 +261,7 @@ TEST(probe__short_interval__all_looked_at_in_it)
 
 	srv.cfg.probe_interval_ns = 80 * NS_PER_MS;
 	start_without_probe();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
+	peers_go_live(p, 4);
 	for (int i = 0; i < 8; i++)
 		probe_slice();
 	assert_int_equal(probes(), 0);

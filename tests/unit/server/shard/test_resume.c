@@ -2,8 +2,6 @@
 /* Unit tests of the server's TLS sessions: tickets granted, connections resumed, both counted. */
 #include "tests/unit/helpers/unit.h"
 
-#include <string.h>
-
 #include "common/hist/hist.h"
 #include "common/tls/tls.h"
 #include "tests/unit/fakes/fake_core.h"
@@ -42,98 +40,68 @@ static void assert_counts(uint64_t full, uint64_t resumed, uint64_t tickets)
 	assert_int_equal(stage_count(SS_TLS_ACCEPT_RESUMED), resumed);
 }
 
-/* Up to the GRANT, its connection still open. */
-static void granted(struct peer *p, uint16_t features)
-{
-	peer_connect(p);
-	assert_true(peer_handshake(p));
-	peer_hello(p, features);
-	if (peer_answer(p) != FRAME_GRANT)
-		fail_msg("refused: %s", p->refuse.text);
-}
-
-/* The same, and the session of later peers is the one that came. */
+/* Up to the GRANT, and the session of later peers is the one that came. */
 static void granted_with_ticket(struct peer *p, uint16_t features)
 {
-	granted(p, features | FRAME_FEATURE_TICKET);
+	peer_ask_grant(p, features | FRAME_FEATURE_TICKET);
 	assert_int_equal(p->grant.features, features | FRAME_FEATURE_TICKET);
 	tls_session_free(srv.offer);
 	srv.offer = tls_take_session(p->tls);
 	assert_non_null(srv.offer);
 }
 
-/* The rest of the way, with proofs of the keys that both ends derived. */
+/* The rest of the way, with proofs of the keys that both ends derived, to its end. */
 static void go_live(struct peer *p)
 {
-	uint8_t data[56];
-
 	peer_close(p);
-	peer_proof(p, data);
-	peer_request(p, data);
-	assert_ptr_equal(fake_cm_last(FAKE_CM_ACCEPT)->id, p->id);
-	fake_complete_sends(fake_qp_of(fake_cm_last(FAKE_CM_ACCEPT)->param.qp_num), 1, IBV_WC_SUCCESS);
-	fake_cm_event(p->id, RDMA_CM_EVENT_ESTABLISHED, 0, 0, NULL, 0);
-	server_turns(2);
-	assert_int_equal(server_n(CONN_ST_LIVE), 1);
-	fake_cm_event(p->id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
-	assert_int_equal(server_n(CONN_ST_LIVE), 0);
+	peer_finish(p);
+	peer_leave(p);
+}
+
+/* A client that comes and goes is granted these features; a ticket comes with the GRANT if it is one of them. */
+static void assert_granted(uint16_t asked, uint16_t granted)
+{
+	struct peer p;
+
+	if (granted & FRAME_FEATURE_TICKET) {
+		granted_with_ticket(&p, granted & (uint16_t)~FRAME_FEATURE_TICKET);
+	} else {
+		peer_ask_grant(&p, asked);
+		assert_int_equal(p.grant.features, granted);
+		assert_null(tls_take_session(p.tls));
+	}
+	assert_int_equal(p.grant.region_bytes, granted & FRAME_FEATURE_REGION ? 4096 : 0);
+	go_live(&p);
 }
 
 TEST(hello__ticket_asked_for__granted_and_sent)
 {
-	struct peer p;
-
 	server_rig_start();
-	granted(&p, FRAME_FEATURE_TICKET);
-	assert_int_equal(p.grant.features, FRAME_FEATURE_TICKET);
-	srv.offer = tls_take_session(p.tls);
-	assert_non_null(srv.offer);
+	assert_granted(FRAME_FEATURE_TICKET, FRAME_FEATURE_TICKET);
 	assert_counts(1, 0, 1);
-	go_live(&p);
-	server_assert_all_back();
 }
 
 TEST(hello__ticket_not_asked_for__none)
 {
-	struct peer p;
-
 	server_rig_start();
-	granted(&p, FRAME_FEATURE_REGION);
-	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION);
-	assert_null(tls_take_session(p.tls));
+	assert_granted(FRAME_FEATURE_REGION, FRAME_FEATURE_REGION);
 	assert_counts(1, 0, 0);
-	go_live(&p);
-	server_assert_all_back();
 }
 
 TEST(hello__region_and_ticket__both)
 {
-	struct peer p;
-
 	server_rig_start();
-	granted_with_ticket(&p, FRAME_FEATURE_REGION);
-	assert_int_equal(p.grant.region_bytes, 4096);
-	go_live(&p);
-	server_assert_all_back();
+	assert_granted(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET, FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET);
 }
 
 /* An offer, which the server may ignore. */
 TEST(hello__tickets_switched_off__granted_without)
 {
-	struct peer p;
-
 	srv.cfg.tls_resume = 0;
 	server_rig_start();
-	granted(&p, FRAME_FEATURE_TICKET);
-	assert_int_equal(p.grant.features, 0);
-	assert_null(tls_take_session(p.tls));
+	assert_granted(FRAME_FEATURE_TICKET, 0);
 	assert_counts(1, 0, 0);
-	go_live(&p);
-	granted(&p, FRAME_FEATURE_TICKET | FRAME_FEATURE_REGION);
-	assert_int_equal(p.grant.features, FRAME_FEATURE_REGION);
-	go_live(&p);
-	server_assert_all_back();
+	assert_granted(FRAME_FEATURE_TICKET | FRAME_FEATURE_REGION, FRAME_FEATURE_REGION);
 }
 
 TEST(hello__refused__no_ticket)
@@ -142,10 +110,7 @@ TEST(hello__refused__no_ticket)
 
 	srv.cfg.region_bytes = 0;
 	server_rig_start();
-	peer_connect(&p);
-	assert_true(peer_handshake(&p));
-	peer_hello(&p, FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET);
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(peer_ask(&p, FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET), FRAME_REFUSE);
 	assert_null(tls_take_session(p.tls));
 	assert_counts(1, 0, 0);
 	peer_close(&p);
@@ -186,7 +151,6 @@ TEST(session__offered_to_a_server_started_anew__full)
 	assert_false(tls_is_resumed(p.tls));
 	assert_counts(1, 0, 1);
 	go_live(&p);
-	server_assert_all_back();
 }
 
 TEST(session__client_certificates_required__resumed_too)
@@ -202,7 +166,6 @@ TEST(session__client_certificates_required__resumed_too)
 	assert_true(tls_is_resumed(p.tls));
 	assert_counts(1, 1, 2);
 	go_live(&p);
-	server_assert_all_back();
 }
 
 TEST(stages__not_finished_handshake__in_neither)

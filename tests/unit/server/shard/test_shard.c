@@ -5,11 +5,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/wire/auth.h"
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "common/wire/psn.h"
@@ -36,10 +34,14 @@ static int set_up(void **state)
 	return ret;
 }
 
-static void leave(struct peer *p)
+/* A TCP connection to the server. */
+static int dial(const char *host, uint16_t port)
 {
-	fake_cm_event(p->id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-	server_turns(4);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct addr a = unit_addr(host, port);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&a.ss, a.len), 0);
+	return fd;
 }
 
 /* ---- housekeeping ---- */
@@ -87,6 +89,15 @@ static void trim(void)
 	keep_house();
 }
 
+/* A client has come and left; nothing but the end of its queue pair's quarantine is due. */
+static void start_and_leave(struct peer *p)
+{
+	server_start_live(p, 0);
+	settle();
+	trim();
+	peer_disconnect(p);
+}
+
 TEST(housekeeping__nothing_due__sleeps)
 {
 	struct peer p[2];
@@ -96,8 +107,7 @@ TEST(housekeeping__nothing_due__sleeps)
 	assert_int_equal(pool().free, 4);
 	assert_false(is_due());
 	/* A handshake needs no queue pair yet. */
-	peer_connect(&p[0]);
-	assert_true(peer_handshake(&p[0]));
+	peer_shake_hands(&p[0]);
 	server_turn();
 	assert_false(is_due());
 	peer_abort(&p[0]);
@@ -114,8 +124,7 @@ TEST(housekeeping__client_granted__a_queue_pair_made_ahead)
 {
 	struct peer p[2];
 
-	server_rig_start();
-	peer_get_grant(&p[0], 0);
+	server_start_granted(&p[0], 0);
 	assert_true(due_in_s() <= 0.021);
 	peer_get_grant(&p[1], 0);
 	settle();
@@ -128,11 +137,7 @@ TEST(housekeeping__quarantine__woken_when_it_ends)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, 0);
-	settle();
-	trim();
-	leave(&p);
+	start_and_leave(&p);
 	assert_int_equal(pool().quarantined, 1);
 	assert_true(due_in_s() > 4.);
 	assert_true(due_in_s() <= 5.);
@@ -157,11 +162,7 @@ TEST(housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, 0);
-	settle();
-	trim();
-	leave(&p);
+	start_and_leave(&p);
 	assert_true(due_in_s() > 4.);
 	peer_get_grant(&p, 0);
 	assert_true(due_in_s() <= 0.021);
@@ -175,10 +176,7 @@ TEST(housekeeping__asleep_until_a_quarantine_ends__woken_to_drain)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, 0);
-	settle();
-	leave(&p);
+	start_and_leave(&p);
 	assert_true(due_in_s() > 1.);
 	shard_drain(srv.shard);
 	server_turns(2);
@@ -188,23 +186,17 @@ TEST(housekeeping__asleep_until_a_quarantine_ends__woken_to_drain)
 /* Nobody else wakes an idle shard to look whether there are descriptors again. */
 TEST(housekeeping__out_of_descriptors__woken_to_accept_again)
 {
-	struct rlimit old, none = { 0 };
-	struct addr server;
+	uint64_t before;
 	int fd;
 
 	server_rig_start();
 	server_turns(2);
 	assert_false(is_due());
-	server = srv.cfg.rails[0].addr;
-	addr_set_port(&server, srv.server.tls_port);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&server.ss, server.len), 0);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
-	none.rlim_max = old.rlim_max;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	fd = dial("127.0.0.1", srv.server.tls_port);
+	before = unit_limit_descriptors(0);
 	for (int i = 0; i < 200 && !srv.shard->accept_paused; i++)
 		server_wait();
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	unit_limit_descriptors(before);
 	assert_true(srv.shard->accept_paused);
 	server_turn();
 	assert_true(due_in_s() <= 0.101);
@@ -216,9 +208,8 @@ TEST(housekeeping__with_region__rests_and_is_not_recycled)
 {
 	struct peer p;
 
-	server_rig_start();
-	peer_go_live(&p, FRAME_FEATURE_REGION);
-	leave(&p);
+	server_start_live(&p, FRAME_FEATURE_REGION);
+	peer_disconnect(&p);
 	server_rest(6 * NS_PER_S);
 	assert_int_equal(hist_count(srv.shard->stats.stages[SS_QP_RECYCLE]), 1);
 	server_turn();
@@ -282,8 +273,6 @@ static int take_port(const char *host)
 TEST(rails__second__its_own_address_and_the_same_port)
 {
 	uint16_t port;
-	struct addr a;
-	int fd;
 
 	srv.cfg.rdma_port = 9000;
 	start_first_of_two();
@@ -294,10 +283,7 @@ TEST(rails__second__its_own_address_and_the_same_port)
 	assert_true(addr_same_host(&second->rdma_addr, &srv.cfg.rails[1].addr));
 	assert_int_equal(addr_port(&srv.shard->rdma_addr), 9000);
 	assert_int_equal(addr_port(&second->rdma_addr), 9001);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(addr_parse("127.0.0.2", port, &a), 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&a.ss, a.len), 0);
-	close(fd);
+	close(dial("127.0.0.2", port));
 	shard_free(second);
 }
 
@@ -308,11 +294,11 @@ TEST(rails__port_taken_on_the_second__said)
 	start_first_of_two();
 	fd = take_port("127.0.0.2");
 	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -EADDRINUSE);
-	assert_non_null(strstr(err, "127.0.0.2"));
-	assert_non_null(strstr(err, "the port that the system chose for the first rail is taken here"));
+	assert_says(err, "127.0.0.2");
+	assert_says(err, "the port that the system chose for the first rail is taken here");
 	srv.cfg.tls_port = srv.server.tls_port;
 	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -EADDRINUSE);
-	assert_non_null(strstr(err, "another program has this port"));
+	assert_says(err, "another program has this port");
 	close(fd);
 }
 
@@ -321,14 +307,7 @@ TEST(rails__second_names_another_device__refused)
 	start_first_of_two();
 	strcpy(srv.cfg.rails[1].device, "mlx5_1");
 	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -ENODEV);
-	assert_non_null(strstr(err, "--device mlx5_1: address 127.0.0.2 belongs to fake0"));
-}
-
-/* Without a turn of the loop: the shard has nothing to turn any more. */
-static void drop(struct peer *p)
-{
-	tls_free(p->tls);
-	tls_ctx_free(p->ctx);
+	assert_says(err, "--device mlx5_1: address 127.0.0.2 belongs to fake0");
 }
 
 /* What a shard that failed does with its clients, while others serve on. */
@@ -338,17 +317,14 @@ TEST(release__clients_in_every_state__nothing_of_them_is_held)
 	struct stats *st;
 	uint8_t buf[FRAME_CONTROL_BYTES];
 
-	server_rig_start();
+	server_start_live(&live, 0);
 	st = &srv.shard->stats;
-	peer_go_live(&live, 0);
-	leave(&live);
+	peer_disconnect(&live);
 	peer_go_live(&live, 0);
 	peer_go_live(&region, FRAME_FEATURE_REGION);
 	peer_get_grant(&granted, FRAME_FEATURE_REGION);
-	peer_connect(&hello);
-	assert_true(peer_handshake(&hello));
-	peer_connect(&control);
-	assert_true(peer_handshake(&control));
+	peer_shake_hands(&hello);
+	peer_shake_hands(&control);
 	peer_send(&control, buf, frame_encode_control(CONTROL_STATS, buf));
 	server_turns(3);
 	assert_int_equal(server_controls(), 1);
@@ -373,8 +349,8 @@ TEST(release__clients_in_every_state__nothing_of_them_is_held)
 	/* Who comes now, or stayed, hears it from TCP. */
 	assert_int_equal(srv.shard->listen_fd, -1);
 	assert_int_equal(recv(tls_fd(hello.tls), buf, 1, 0), 0);
-	drop(&hello);
-	drop(&control);
+	peer_forget(&hello);
+	peer_forget(&control);
 }
 
 TEST(release__a_client_waits__its_socket_is_closed_and_not_counted)
@@ -394,7 +370,7 @@ TEST(release__a_client_waits__its_socket_is_closed_and_not_counted)
 	assert_int_equal(server_closed(CLOSE_DRAINING), 2);
 	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), 2);
 	while (n--)
-		drop(&p[n]);
+		peer_forget(&p[n]);
 }
 
 /* ---- no queue pair to be had ---- */
@@ -407,30 +383,19 @@ static void four_of_five_rest(void)
 	fake_device.attr.max_qp = 5;
 	server_rig_start();
 	assert_int_equal(srv.cfg.shard_qps, 5);
+	peers_go_live(p, 4);
 	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
-	for (int i = 0; i < 4; i++)
-		leave(&p[i]);
+		peer_disconnect(&p[i]);
 	assert_int_equal(pool().quarantined, 4);
 	assert_int_equal(qp_pool_available(srv.shard->qps), 1);
 }
 
 static void assert_refused(enum refuse_code code, const char *word)
 {
-	uint64_t before = server_refused(code);
 	uint32_t psns = psn_in_use(srv.server.psns), admitted = srv.server.admitted[0],
 		 credits = srv.shard->credits_granted;
-	struct peer p;
 
-	peer_connect(&p);
-	assert_true(peer_handshake(&p));
-	peer_hello(&p, 0);
-	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
-	assert_int_equal(p.refuse.code, code);
-	if (!strstr(p.refuse.text, word))
-		fail_msg("'%s' does not say '%s'", p.refuse.text, word);
-	assert_int_equal(server_refused(code), before + 1);
-	peer_close(&p);
+	peer_refused_hello(64, 4, 0, 1, code, word);
 	/* It holds nothing afterwards. */
 	assert_int_equal(psn_in_use(srv.server.psns), psns);
 	assert_int_equal(srv.server.admitted[0], admitted);
@@ -445,20 +410,18 @@ static void assert_busy(void)
 TEST(hello__queue_pairs_rest_or_are_promised__busy_until_they_have_rested)
 {
 	struct peer p;
-	uint8_t data[56];
 
 	four_of_five_rest();
 	/* The last one is promised ... */
 	peer_get_grant(&p, 0);
 	assert_busy();
 	/* ... and taken. */
-	peer_proof(&p, data);
-	peer_request(&p, data);
+	peer_prove(&p);
 	server_only(CONN_ST_ACCEPTING);
 	assert_int_equal(session_count(srv.shard->sessions), 0);
 	assert_busy();
 	conn_close(server_only(CONN_ST_ACCEPTING), CLOSE_DRAINING);
-	leave(&p);
+	peer_disconnect(&p);
 	assert_int_equal(qp_pool_available(srv.shard->qps), 0);
 	assert_busy();
 	server_rest(6 * NS_PER_S);
@@ -500,16 +463,14 @@ TEST(hello__all_clients_connected__full_or_busy_while_one_leaves)
 	struct peer p[4], next;
 	struct conn *c;
 
-	server_rig_start();
-	for (int i = 0; i < 4; i++)
-		peer_go_live(&p[i], 0);
+	server_start_full(p);
 	assert_refused(REFUSE_FULL, "--max-clients");
 	c = p[2].id->context;
 	conn_close(c, CLOSE_DRAINING);
 	server_turns(3);
 	assert_int_equal(c->state, CONN_ST_CLOSING);
 	assert_refused(REFUSE_BUSY, "leaving");
-	leave(&p[2]);
+	peer_disconnect(&p[2]);
 	peer_get_grant(&next, 0);
 	assert_refused(REFUSE_FULL, "--max-clients");
 }
@@ -518,29 +479,20 @@ TEST(hello__all_clients_connected__full_or_busy_while_one_leaves)
 TEST(request__pool_exhausted__rejected_as_busy)
 {
 	uint32_t taken[8], n = 0;
-	uint8_t data[56];
 	struct peer p;
 
 	fake_device.attr.max_qp = 8;
-	server_rig_start();
-	peer_get_grant(&p, 0);
+	server_start_granted(&p, 0);
 	while (qp_pool_get(srv.shard->qps, QP_POOL_NONE - 1, &taken[n]) == 0)
 		n++;
 	assert_int_equal(n, 8);
-	peer_proof(&p, data);
-	peer_request(&p, data);
+	peer_prove(&p);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
 	assert_int_equal(fake_cm_calls(FAKE_CM_REJECT), 1);
 	assert_int_equal(server_refused(REFUSE_BUSY), 1);
 	assert_int_equal(server_refused(REFUSE_NO_RESOURCES), 0);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_ERRNO, EAGAIN), 1);
-	{
-		const struct fake_cm_call *r = fake_cm_last(FAKE_CM_REJECT);
-		uint16_t code;
-
-		assert_int_equal(pdata_decode_reject(r->private_data, r->param.private_data_len, &code), 0);
-		assert_int_equal(code, REFUSE_BUSY);
-	}
+	assert_int_equal(peer_reject_code(), REFUSE_BUSY);
 	while (n)
 		qp_pool_put(srv.shard->qps, taken[--n], clock_now_ns(), true);
 	server_assert_all_back();

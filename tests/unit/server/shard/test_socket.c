@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,38 +43,81 @@ static void get_grant(struct peer *p, uint16_t features)
 {
 	peer_shake_hands(p);
 	p->psn = 0;
-	peer_hello(p, features);
-	if (peer_answer(p) != FRAME_GRANT)
-		fail_msg("refused: %s", p->refuse.text);
+	assert_int_equal(peer_say_hello(p, features), FRAME_GRANT);
 	assert_int_equal(p->grant.psn, 0);
 	assert_int_equal(p->grant.features, features);
 }
 
+/* The same over TCP, and TLS has ended. */
+static void get_tcp_grant(struct peer *p)
+{
+	get_grant(p, FRAME_FEATURE_TCP);
+	peer_close(p);
+}
+
+static void start_granted(struct peer *p)
+{
+	start();
+	get_tcp_grant(p);
+}
+
+static struct peer granted;
+
+static int set_up_granted(void **state)
+{
+	int ret = server_rig_init(state);
+
+	start_granted(&granted);
+	return ret;
+}
+
+/* Begins with `granted`, which has a GRANT for TCP. */
+#define GRANTED_TEST(f) TEST_WITH(f, set_up_granted, server_rig_stop)
+
 /* ---- a peer's TCP connection */
 
-static int dial(const struct peer *p)
+static int dial_from(const struct peer *p, in_addr_t address)
 {
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
 	/* Two small writes in a row would wait for a delayed acknowledgement. */
 	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&p->grant.rdma.ss, p->grant.rdma.len), 0);
 	server_turn();
 	return fd;
 }
 
-static size_t proof_of(const struct peer *p, int fd, uint8_t out[PROOF_BYTES])
+static int dial(const struct peer *p)
+{
+	return dial_from(p, INADDR_LOOPBACK);
+}
+
+static int dial_from_another(const struct peer *p)
+{
+	return dial_from(p, INADDR_LOOPBACK + 11);
+}
+
+/* What one side proves with its key. */
+static void hmac_of(const struct peer *p, int fd, const uint8_t *key, uint8_t hmac[AUTH_HMAC_BYTES])
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	struct addr local;
 	struct auth_binding b = { .session = p->grant.session, .client = &local, .server = &p->grant.rdma };
-	struct pdata_proof proof;
 
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
 	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&ss, &local), 0);
+	assert_int_equal(auth_hmac(NULL, key, &b, hmac), 0);
+}
+
+static size_t proof_of(const struct peer *p, int fd, uint8_t out[PROOF_BYTES])
+{
+	struct pdata_proof proof;
+
 	memcpy(proof.session, p->grant.session, sizeof(proof.session));
-	assert_int_equal(auth_hmac(NULL, p->keys.client, &b, proof.hmac), 0);
+	hmac_of(p, fd, p->keys.client, proof.hmac);
 	record_encode(&(struct record){ .kind = RECORD_PROOF, .bytes = PDATA_PROOF_BYTES }, out);
 	pdata_encode_proof(PDATA_REQUEST, &proof, out + RECORD_HEADER_BYTES);
 	return PROOF_BYTES;
@@ -85,6 +127,13 @@ static void give(int fd, const void *data, size_t n)
 {
 	assert_int_equal(send(fd, data, n, MSG_NOSIGNAL), n);
 	server_turns(2);
+}
+
+static void give_proof(const struct peer *p, int fd)
+{
+	uint8_t bytes[PROOF_BYTES];
+
+	give(fd, bytes, proof_of(p, fd, bytes));
 }
 
 /* Up to `n` bytes; fewer if the server closes. */
@@ -123,22 +172,15 @@ static void assert_rejected(int fd, enum refuse_code code)
 static int go_live(struct peer *p)
 {
 	uint8_t bytes[PROOF_BYTES], expected[AUTH_HMAC_BYTES];
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	struct addr local;
-	struct auth_binding b = { .session = p->grant.session, .client = &local, .server = &p->grant.rdma };
 	struct pdata_proof proof;
 	int fd;
 
-	get_grant(p, FRAME_FEATURE_TCP);
-	peer_close(p);
+	get_tcp_grant(p);
 	fd = dial(p);
-	give(fd, bytes, proof_of(p, fd, bytes));
+	give_proof(p, fd);
 	assert_int_equal(take(fd, bytes, sizeof(bytes)), sizeof(bytes));
 	assert_int_equal(pdata_decode_proof(PDATA_REPLY, bytes + RECORD_HEADER_BYTES, PDATA_PROOF_BYTES, &proof), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
-	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&ss, &local), 0);
-	assert_int_equal(auth_hmac(NULL, p->keys.server, &b, expected), 0);
+	hmac_of(p, fd, p->keys.server, expected);
 	assert_memory_equal(proof.hmac, expected, sizeof(expected));
 	assert_int_equal(server_n(CONN_ST_LIVE), 1);
 	return fd;
@@ -155,7 +197,19 @@ static size_t echo_record(uint8_t *out, uint32_t bytes, uint64_t sequence)
 	return RECORD_HEADER_BYTES + bytes;
 }
 
-static void assert_reply(const uint8_t *record, uint32_t bytes, uint64_t sequence)
+/* Several of 64 bytes, numbered from 1. */
+static size_t echo_records(uint8_t *out, uint64_t n)
+{
+	size_t bytes = 0;
+
+	for (uint64_t i = 1; i <= n; i++)
+		bytes += echo_record(out + bytes, 64, i);
+	return bytes;
+}
+
+/* A record of `bytes`, whose first message is `message` long and has this header. */
+static void assert_message(const uint8_t *record, uint32_t bytes, uint32_t message, enum msg_type type,
+			   uint16_t credits, uint64_t sequence)
 {
 	struct msg_header h;
 	struct record r;
@@ -163,10 +217,15 @@ static void assert_reply(const uint8_t *record, uint32_t bytes, uint64_t sequenc
 	assert_int_equal(record_decode(record, 1024, &r), 0);
 	assert_int_equal(r.kind, RECORD_MESSAGES);
 	assert_int_equal(r.bytes, bytes);
-	assert_int_equal(msg_decode(record + RECORD_HEADER_BYTES, bytes, &h), 0);
-	assert_int_equal(h.type, MSG_REPLY);
-	assert_int_equal(h.credits, 1);
+	assert_int_equal(msg_decode(record + RECORD_HEADER_BYTES, message, &h), 0);
+	assert_int_equal(h.type, type);
+	assert_int_equal(h.credits, credits);
 	assert_int_equal(h.sequence, sequence);
+}
+
+static void assert_reply(const uint8_t *record, uint32_t bytes, uint64_t sequence)
+{
+	assert_message(record, bytes, bytes, MSG_REPLY, 1, sequence);
 }
 
 static void assert_left(enum close_reason reason)
@@ -178,26 +237,30 @@ static void assert_left(enum close_reason reason)
 	server_assert_all_back();
 }
 
+static size_t bye_record(uint8_t *out)
+{
+	record_encode(&(struct record){ .kind = RECORD_BYE }, out);
+	return RECORD_HEADER_BYTES;
+}
+
 /* ---- over TCP */
 
 TEST(tcp__proof_and_echoes__live_until_bye)
 {
 	uint8_t out[4 * 128], in[4 * 128];
 	struct peer p;
-	size_t n = 0;
+	size_t n;
 	int fd;
 
 	start();
 	fd = go_live(&p);
 	/* As many as it has credits, at once. */
-	for (uint64_t i = 0; i < 4; i++)
-		n += echo_record(out + n, 64, i + 1);
+	n = echo_records(out, 4);
 	give(fd, out, n);
 	assert_int_equal(take(fd, in, n), n);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_reply(in + i * (RECORD_HEADER_BYTES + 64), 64, i + 1);
-	record_encode(&(struct record){ .kind = RECORD_BYE }, out);
-	give(fd, out, RECORD_HEADER_BYTES);
+	give(fd, out, bye_record(out));
 	assert_int_equal(take(fd, in, 1), 0); /* the server closes first */
 	assert_left(CLOSE_PEER_LEFT);
 	close(fd);
@@ -211,8 +274,7 @@ TEST(tcp__ends_without_bye__left)
 	start();
 	close(go_live(&p));
 	assert_left(CLOSE_PEER_LEFT);
-	server_rig_stop(state);
-	server_rig_init(state);
+	server_rig_again(state);
 	start();
 	setsockopt(go_live(&p), SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	/* The last descriptor that was opened is the peer's. */
@@ -227,17 +289,13 @@ TEST(tcp__ends_without_bye__left)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
-TEST(tcp__proof_in_parts__live)
+GRANTED_TEST(tcp__proof_in_parts__live)
 {
 	uint8_t bytes[PROOF_BYTES];
-	struct peer p;
 	int fd;
 
-	start();
-	get_grant(&p, FRAME_FEATURE_TCP);
-	peer_close(&p);
-	fd = dial(&p);
-	(void)proof_of(&p, fd, bytes);
+	fd = dial(&granted);
+	(void)proof_of(&granted, fd, bytes);
 	for (size_t i = 0; i < sizeof(bytes); i++) {
 		assert_int_equal(server_n(CONN_ST_LIVE), 0);
 		give(fd, bytes + i, 1);
@@ -261,11 +319,7 @@ TEST(tcp__what_is_wrong_with_the_proof__rejected_with_a_code)
 		struct peer p;
 		int fd;
 
-		if (i)
-			server_rig_init(state);
-		start();
-		get_grant(&p, FRAME_FEATURE_TCP);
-		peer_close(&p);
+		start_granted(&p);
 		fd = dial(&p);
 		(void)proof_of(&p, fd, bytes);
 		bytes[cases[i].flip] ^= 0x40;
@@ -275,21 +329,19 @@ TEST(tcp__what_is_wrong_with_the_proof__rejected_with_a_code)
 		if (cases[i].session_stays)
 			server_expire(server_only(CONN_ST_GRANTED));
 		server_assert_all_back();
-		if (i + 1 < N_ELEMENTS(cases))
-			server_rig_stop(state);
+		server_rig_again(state);
 	}
 }
 
 TEST(tcp__session_used_twice__the_second_is_rejected)
 {
-	uint8_t bytes[PROOF_BYTES];
 	struct peer p;
 	int fd, again;
 
 	start();
 	fd = go_live(&p);
 	again = dial(&p);
-	give(again, bytes, proof_of(&p, again, bytes));
+	give_proof(&p, again);
 	assert_rejected(again, REFUSE_BAD_SESSION);
 	assert_int_equal(server_n(CONN_ST_LIVE), 1);
 	close(fd);
@@ -298,81 +350,49 @@ TEST(tcp__session_used_twice__the_second_is_rejected)
 
 TEST(tcp__session_of_an_rdma_client__rejected)
 {
-	uint8_t bytes[PROOF_BYTES];
 	struct peer p, q;
 	int fd;
 
 	start();
 	peer_get_grant(&p, 0);
-	get_grant(&q, FRAME_FEATURE_TCP);
-	peer_close(&q);
+	get_tcp_grant(&q);
 	p.grant.rdma = q.grant.rdma;
 	fd = dial(&p);
-	give(fd, bytes, proof_of(&p, fd, bytes));
+	give_proof(&p, fd);
 	assert_rejected(fd, REFUSE_BAD_SESSION);
 	server_expire(server_only(CONN_ST_GRANTED));
 	server_assert_all_back();
 }
 
-TEST(rdma__session_of_a_tcp_client__rejected)
+GRANTED_TEST(rdma__session_of_a_tcp_client__rejected)
 {
-	uint8_t data[56];
-	struct peer p;
-	uint16_t said;
-
-	start();
-	get_grant(&p, FRAME_FEATURE_TCP);
-	peer_close(&p);
-	peer_proof(&p, data);
-	peer_request(&p, data);
+	peer_prove(&granted);
 	assert_int_equal(fake_cm_calls(FAKE_CM_ACCEPT), 0);
-	assert_int_equal(pdata_decode_reject(fake_cm_last(FAKE_CM_REJECT)->private_data, PDATA_REJECT_BYTES, &said), 0);
-	assert_int_equal(said, REFUSE_BAD_SESSION);
+	assert_int_equal(peer_reject_code(), REFUSE_BAD_SESSION);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, REFUSE_BAD_SESSION), 1);
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);
 	assert_buffers_back();
 	server_assert_all_back();
 }
 
-/* Another address of the loopback interface. */
-static int dial_from_another(const struct peer *p)
+GRANTED_TEST(tcp__another_address_than_tls__rejected)
 {
-	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 11) };
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
-	assert_int_equal(connect(fd, (const struct sockaddr *)&p->grant.rdma.ss, p->grant.rdma.len), 0);
-	server_turn();
-	return fd;
-}
-
-TEST(tcp__another_address_than_tls__rejected)
-{
-	uint8_t bytes[PROOF_BYTES];
-	struct peer p;
 	int fd;
 
-	start();
-	get_grant(&p, FRAME_FEATURE_TCP);
-	peer_close(&p);
-	fd = dial_from_another(&p);
-	give(fd, bytes, proof_of(&p, fd, bytes));
+	fd = dial_from_another(&granted);
+	give_proof(&granted, fd);
 	assert_rejected(fd, REFUSE_BAD_ADDRESS);
 	server_assert_all_back();
 }
 
 /* With something unread the server's end would be a reset, which may overtake the code. */
-TEST(tcp__rejected_with_a_message_behind_the_proof__ends_in_order)
+GRANTED_TEST(tcp__rejected_with_a_message_behind_the_proof__ends_in_order)
 {
 	uint8_t bytes[PROOF_BYTES + 4 * 1024] = { 0 }, in[RECORD_HEADER_BYTES + PDATA_REJECT_BYTES];
-	struct peer p;
 	int fd;
 
-	start();
-	get_grant(&p, FRAME_FEATURE_TCP);
-	peer_close(&p);
-	fd = dial(&p);
-	proof_of(&p, fd, bytes);
+	fd = dial(&granted);
+	proof_of(&granted, fd, bytes);
 	bytes[PROOF_BYTES - 1] ^= 1;
 	give(fd, bytes, sizeof(bytes));
 	assert_int_equal(recv(fd, in, sizeof(in), MSG_DONTWAIT), sizeof(in));
@@ -390,9 +410,7 @@ TEST(tcp__shows_nothing_or_leaves__counted_and_closed)
 	int silent, left;
 
 	srv.cfg.handshake_timeout_ns = 50 * NS_PER_MS;
-	start();
-	get_grant(&p, FRAME_FEATURE_TCP);
-	peer_close(&p);
+	start_granted(&p);
 	left = dial(&p);
 	give(left, &byte, 1);
 	close(left);
@@ -406,23 +424,19 @@ TEST(tcp__shows_nothing_or_leaves__counted_and_closed)
 }
 
 /* max_handshakes is 16: the seventeenth takes the place of the oldest, which was silent for longest. */
-TEST(tcp__more_arrivals_than_room__the_oldest_goes)
+GRANTED_TEST(tcp__more_arrivals_than_room__the_oldest_goes)
 {
-	uint8_t bytes[PROOF_BYTES], byte;
-	struct peer p;
 	int fds[17];
+	uint8_t byte;
 
-	start();
-	get_grant(&p, FRAME_FEATURE_TCP);
-	peer_close(&p);
 	for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
-		fds[i] = dial(&p);
+		fds[i] = dial(&granted);
 		server_turns(2);
 	}
 	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
 	assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0);
 	assert_int_equal(recv(fds[1], &byte, 1, MSG_DONTWAIT), -1);
-	give(fds[16], bytes, proof_of(&p, fds[16], bytes));
+	give_proof(&granted, fds[16]);
 	server_until(server_n(CONN_ST_LIVE) == 1);
 	/* Those that are left are closed with the shard. */
 	arrive_close(srv.shard);
@@ -433,21 +447,17 @@ TEST(tcp__more_arrivals_than_room__the_oldest_goes)
 }
 
 /* Two addresses have half of the room each: a newcomer takes the place of one of its own address, whichever came first. */
-TEST(tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own)
+GRANTED_TEST(tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own)
 {
 	uint8_t byte;
-	struct peer p;
 	int fds[16], others[2];
 
-	start();
-	get_grant(&p, FRAME_FEATURE_TCP);
-	peer_close(&p);
 	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
-		fds[i] = i < 8 ? dial(&p) : dial_from_another(&p);
-	others[0] = dial_from_another(&p);
+		fds[i] = i < 8 ? dial(&granted) : dial_from_another(&granted);
+	others[0] = dial_from_another(&granted);
 	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
 	assert_int_equal(recv(fds[8], &byte, 1, MSG_DONTWAIT), 0);
-	others[1] = dial(&p);
+	others[1] = dial(&granted);
 	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 2);
 	assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0);
 	for (size_t i = 1; i < N_ELEMENTS(fds); i++)
@@ -476,8 +486,6 @@ TEST(tcp__push__so_many_bytes_behind_the_answer)
 {
 	uint8_t out[128], in[8192];
 	uint32_t most;
-	struct msg_header h;
-	struct record r;
 	struct peer p;
 	int fd;
 
@@ -491,17 +499,11 @@ TEST(tcp__push__so_many_bytes_behind_the_answer)
 		give(fd, out, push_record(out, sequence, &(struct msg_push){ .bytes = bytes }));
 		assert_int_equal(take(fd, in, RECORD_HEADER_BYTES + MSG_HEADER_BYTES + bytes),
 				 RECORD_HEADER_BYTES + MSG_HEADER_BYTES + bytes);
-		assert_int_equal(record_decode(in, sizeof(in), &r), 0);
-		assert_int_equal(r.bytes, MSG_HEADER_BYTES + bytes);
-		assert_int_equal(msg_decode(in + RECORD_HEADER_BYTES, MSG_HEADER_BYTES, &h), 0);
-		assert_int_equal(h.type, MSG_PUSHED);
-		assert_int_equal(h.credits, 1);
-		assert_int_equal(h.sequence, sequence);
+		assert_message(in, MSG_HEADER_BYTES + bytes, MSG_HEADER_BYTES, MSG_PUSHED, 1, sequence);
 		for (uint32_t k = 0; k < bytes; k++)
 			assert_int_equal(in[RECORD_HEADER_BYTES + MSG_HEADER_BYTES + k], msg_pushed_byte(sequence, k));
 	}
 	close(fd);
-	server_until(server_n(CONN_ST_LIVE) == 0);
 	assert_left(CLOSE_PEER_LEFT);
 }
 
@@ -515,7 +517,7 @@ TEST(tcp__push_beyond_a_record_or_of_memory__dropped)
 	int fd;
 
 	start();
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(wrong); i++) {
 		fd = go_live(&p);
 		give(fd, out, push_record(out, 1, &wrong[i]));
 		server_until(server_n(CONN_ST_LIVE) == 0);
@@ -529,14 +531,11 @@ TEST(tcp__more_than_its_credits__dropped)
 {
 	uint8_t out[5 * 128];
 	struct peer p;
-	size_t n = 0;
 	int fd;
 
 	start();
 	fd = go_live(&p);
-	for (uint64_t i = 0; i < 5; i++)
-		n += echo_record(out + n, 64, i);
-	give(fd, out, n);
+	give(fd, out, echo_records(out, 5));
 	server_until(server_n(CONN_ST_LIVE) == 0);
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_CREDITS), 1);
 	assert_left(CLOSE_FAILED);
@@ -556,8 +555,6 @@ TEST(tcp__records_that_are_not_allowed__dropped)
 		struct peer p;
 		int fd;
 
-		if (i)
-			server_rig_init(state);
 		start();
 		fd = go_live(&p);
 		record_encode(&cases[i].r, out);
@@ -566,20 +563,25 @@ TEST(tcp__records_that_are_not_allowed__dropped)
 		assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, cases[i].code), 1);
 		assert_left(CLOSE_FAILED);
 		close(fd);
-		if (i + 1 < N_ELEMENTS(cases))
-			server_rig_stop(state);
+		server_rig_again(state);
 	}
 }
 
 /* ---- over TLS */
 
-static void give_over_tls(struct peer *p, const uint8_t *data, size_t n)
+/* The server has no turn. */
+static void say_over_tls(struct peer *p, const uint8_t *data, size_t n)
 {
 	size_t put;
 
 	assert_int_equal(tls_write(p->tls, data, n, &put), TLS_DONE);
 	assert_int_equal(put, n);
 	assert_int_equal(tls_flush(p->tls), TLS_DONE);
+}
+
+static void give_over_tls(struct peer *p, const uint8_t *data, size_t n)
+{
+	say_over_tls(p, data, n);
 	server_turns(3);
 }
 
@@ -613,8 +615,7 @@ TEST(tls__goes_on_after_the_grant__echoes_until_bye)
 		assert_int_equal(take_over_tls(&p, in, n), n);
 		assert_reply(in, 100, i);
 	}
-	record_encode(&(struct record){ .kind = RECORD_BYE }, out);
-	give_over_tls(&p, out, RECORD_HEADER_BYTES);
+	give_over_tls(&p, out, bye_record(out));
 	assert_int_equal(take_over_tls(&p, in, 1), 0);
 	peer_abort(&p);
 	assert_left(CLOSE_PEER_LEFT);
@@ -654,190 +655,154 @@ TEST(tls__kept_open_beside_handshakes__counts_no_longer_as_one)
 /* ---- the server stops */
 
 /* A live client over either. */
-struct client {
+static struct client {
 	struct peer peer;
 	int fd;			/* -1: over TLS */
-};
+} client;
 
 static const uint16_t by_tcp = FRAME_FEATURE_TCP, by_tls = FRAME_FEATURE_TLS;
 
 /* *state: the feature bit. */
-static void join(void **state, struct client *c)
+static int join(void **state)
 {
+	int ret = server_rig_init(state);
+
 	start();
-	c->fd = -1;
+	client.fd = -1;
 	if (*(const uint16_t *)*state == FRAME_FEATURE_TCP)
-		c->fd = go_live(&c->peer);
+		client.fd = go_live(&client.peer);
 	else
-		get_grant(&c->peer, FRAME_FEATURE_TLS);
+		get_grant(&client.peer, FRAME_FEATURE_TLS);
 	server_until(server_n(CONN_ST_LIVE) == 1);
+	return ret;
 }
 
 /* The server has no turn. */
-static void say(struct client *c, const uint8_t *data, size_t n)
+static void say(const uint8_t *data, size_t n)
 {
-	size_t put;
-
-	if (c->fd >= 0) {
-		assert_int_equal(send(c->fd, data, n, MSG_NOSIGNAL), n);
-		return;
-	}
-	assert_int_equal(tls_write(c->peer.tls, data, n, &put), TLS_DONE);
-	assert_int_equal(put, n);
-	assert_int_equal(tls_flush(c->peer.tls), TLS_DONE);
-}
-
-static size_t hear(struct client *c, uint8_t *out, size_t n)
-{
-	return c->fd >= 0 ? take(c->fd, out, n) : take_over_tls(&c->peer, out, n);
-}
-
-static void leave(struct client *c)
-{
-	if (c->fd >= 0)
-		close(c->fd);
+	if (client.fd >= 0)
+		assert_int_equal(send(client.fd, data, n, MSG_NOSIGNAL), n);
 	else
-		peer_abort(&c->peer);
+		say_over_tls(&client.peer, data, n);
 }
 
-static void leave_and_assert(struct client *c)
+static size_t hear(uint8_t *out, size_t n)
 {
-	leave(c);
+	return client.fd >= 0 ? take(client.fd, out, n) : take_over_tls(&client.peer, out, n);
+}
+
+static void leave(void)
+{
+	if (client.fd >= 0)
+		close(client.fd);
+	else
+		peer_abort(&client.peer);
+}
+
+static void leave_and_assert(void)
+{
+	leave();
 	assert_left(CLOSE_DRAINING);
 	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 0);
 }
 
-/* The server was told to stop, and its housekeeping has said goodbyes. */
-static void drain(void)
-{
-	shard_drain(srv.shard);
-	server_turns(2);
-	server_until(server_only(CONN_ST_LIVE)->told);
-}
-
-/* The shard's own thread would end now. */
-static bool is_over(void)
-{
-	return srv.shard->pump.stop;
-}
-
 /* The next record is a header alone. */
-static void assert_header(struct client *c, enum msg_type type, uint16_t credits, uint64_t sequence)
+static void assert_header(enum msg_type type, uint16_t credits, uint64_t sequence)
 {
 	uint8_t bytes[RECORD_HEADER_BYTES + MSG_HEADER_BYTES];
-	struct msg_header h;
-	struct record r;
 
-	assert_int_equal(hear(c, bytes, sizeof(bytes)), sizeof(bytes));
-	assert_int_equal(record_decode(bytes, 1024, &r), 0);
-	assert_int_equal(r.kind, RECORD_MESSAGES);
-	assert_int_equal(r.bytes, MSG_HEADER_BYTES);
-	assert_int_equal(msg_decode(bytes + RECORD_HEADER_BYTES, MSG_HEADER_BYTES, &h), 0);
-	assert_int_equal(h.type, type);
-	assert_int_equal(h.credits, credits);
-	assert_int_equal(h.sequence, sequence);
+	assert_int_equal(hear(bytes, sizeof(bytes)), sizeof(bytes));
+	assert_message(bytes, MSG_HEADER_BYTES, MSG_HEADER_BYTES, type, credits, sequence);
+}
+
+static void assert_goodbye(void)
+{
+	assert_header(MSG_GOODBYE, 0, REFUSE_DRAINING);
 }
 
 /* As many as there are credits. */
-static void ask_all(struct client *c)
+static void ask_all(void)
 {
 	uint8_t out[4 * 128];
-	size_t n = 0;
 
-	for (uint64_t i = 1; i <= 4; i++)
-		n += echo_record(out + n, 64, i);
-	say(c, out, n);
+	say(out, echo_records(out, 4));
 }
 
-static void assert_all_answered(struct client *c)
+static void assert_all_answered(void)
 {
 	uint8_t in[RECORD_HEADER_BYTES + 64];
 
 	for (uint64_t i = 1; i <= 4; i++) {
-		assert_int_equal(hear(c, in, sizeof(in)), sizeof(in));
+		assert_int_equal(hear(in, sizeof(in)), sizeof(in));
 		assert_reply(in, 64, i);
 	}
 }
 
 /* One way: it does not ask for its credit. */
-static void say_data(struct client *c, uint64_t sequence)
+static void say_data(uint64_t sequence)
 {
 	uint8_t out[128];
 	size_t n = echo_record(out, 64, sequence);
 
 	out[RECORD_HEADER_BYTES] = MSG_DATA;
-	say(c, out, n);
+	say(out, n);
 }
 
-#define OVER(where, feature, f) { where ": " #f, f, server_rig_init, server_rig_stop, (void *)&(feature) }
+#define OVER(where, feature, f) { where ": " #f, f, join, server_rig_stop, (void *)&(feature) }
 #define OVER_BOTH(f) TEST_CASES(f, OVER("tcp", by_tcp, f), OVER("tls", by_tls, f))
 
 OVER_BOTH(drain__idle_client__told_and_waited_for)
 {
 	uint8_t bye[RECORD_HEADER_BYTES], byte;
-	struct client c;
 
-	join(state, &c);
-	drain();
-	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
+	server_drain();
+	assert_goodbye();
 	server_turns(4);
 	assert_int_equal(server_n(CONN_ST_LIVE), 1);
-	assert_false(is_over());
-	record_encode(&(struct record){ .kind = RECORD_BYE }, bye);
-	say(&c, bye, sizeof(bye));
-	assert_int_equal(hear(&c, &byte, 1), 0); /* nothing more but the end */
-	server_until(is_over());
-	leave_and_assert(&c);
+	assert_false(server_is_over());
+	say(bye, bye_record(bye));
+	assert_int_equal(hear(&byte, 1), 0); /* nothing more but the end */
+	server_until(server_is_over());
+	leave_and_assert();
 }
 
 OVER_BOTH(drain__requests_arrived__answered_before_the_goodbye)
 {
-	struct client c;
-
-	join(state, &c);
-	ask_all(&c);
-	drain();
-	assert_all_answered(&c);
-	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
-	leave_and_assert(&c);
+	ask_all();
+	server_drain();
+	assert_all_answered();
+	assert_goodbye();
+	leave_and_assert();
 }
 
 OVER_BOTH(drain__requests_still_arriving__answered)
 {
-	struct client c;
-
-	join(state, &c);
-	drain();
-	ask_all(&c);
-	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
-	assert_all_answered(&c);
-	assert_false(is_over());
-	leave_and_assert(&c);
+	server_drain();
+	ask_all();
+	assert_goodbye();
+	assert_all_answered();
+	assert_false(server_is_over());
+	leave_and_assert();
 }
 
 /* The client would wait for them, and cannot ask for them any more. */
 OVER_BOTH(drain__one_way_messages_owed__credits_come_back)
 {
-	struct client c;
-
-	join(state, &c);
-	say_data(&c, 7);
-	say_data(&c, 8);
-	drain();
-	assert_header(&c, MSG_CREDIT, 2, 8);
-	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
-	say_data(&c, 9);
-	assert_header(&c, MSG_CREDIT, 1, 9);
-	leave_and_assert(&c);
+	say_data(7);
+	say_data(8);
+	server_drain();
+	assert_header(MSG_CREDIT, 2, 8);
+	assert_goodbye();
+	say_data(9);
+	assert_header(MSG_CREDIT, 1, 9);
+	leave_and_assert();
 }
 
 OVER_BOTH(drain__no_buffer__told_when_there_is_one)
 {
 	struct ep_counts counts;
-	struct client c;
 	uint32_t *bufs, n = 0;
 
-	join(state, &c);
 	ep_get_counts(srv.shard->sock_ep, &counts);
 	bufs = calloc(counts.bufs_total, sizeof(*bufs));
 	while (n < counts.bufs_free)
@@ -850,22 +815,20 @@ OVER_BOTH(drain__no_buffer__told_when_there_is_one)
 		ep_buf_put(srv.shard->sock_ep, bufs[--n]);
 	free(bufs);
 	server_until(server_only(CONN_ST_LIVE)->told);
-	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
-	leave_and_assert(&c);
+	assert_goodbye();
+	leave_and_assert();
 }
 
 OVER_BOTH(drain__client_stays__cut_off_at_the_deadline)
 {
-	struct client c;
 	uint64_t begun_ns;
 	uint8_t byte;
 
 	srv.cfg.drain_timeout_ns = 200 * NS_PER_MS;
-	join(state, &c);
 	begun_ns = clock_now_ns();
-	drain();
-	assert_header(&c, MSG_GOODBYE, 0, REFUSE_DRAINING);
-	while (!is_over()) {
+	server_drain();
+	assert_goodbye();
+	while (!server_is_over()) {
 		assert_true(clock_now_ns() - begun_ns < 5 * NS_PER_S);
 		server_wait();
 	}
@@ -874,31 +837,26 @@ OVER_BOTH(drain__client_stays__cut_off_at_the_deadline)
 	/* What its thread does last. */
 	shard_release(srv.shard);
 	assert_int_equal(server_closed(CLOSE_DRAINING), 1);
-	assert_int_equal(recv(c.fd >= 0 ? c.fd : tls_fd(c.peer.tls), &byte, 1, MSG_DONTWAIT), 0);
-	if (c.fd >= 0)
-		close(c.fd);
-	tls_free(c.peer.tls);
-	tls_ctx_free(c.peer.ctx);
+	assert_int_equal(recv(client.fd >= 0 ? client.fd : tls_fd(client.peer.tls), &byte, 1, MSG_DONTWAIT), 0);
+	if (client.fd >= 0)
+		close(client.fd);
+	peer_forget(&client.peer);
 }
 
 /* Nobody of them has a connection yet that could be told anything. */
-TEST(drain__strangers_and_granted_ones__closed_at_once)
+GRANTED_TEST(drain__strangers_and_granted_ones__closed_at_once)
 {
-	struct peer p;
 	uint8_t byte;
 	int silent, late = socket(AF_INET, SOCK_STREAM, 0);
 
-	start();
-	get_grant(&p, FRAME_FEATURE_TCP);
-	peer_close(&p);
-	silent = dial(&p);
+	silent = dial(&granted);
 	shard_drain(srv.shard);
 	server_turns(2);
 	assert_int_equal(recv(silent, &byte, 1, MSG_DONTWAIT), 0);
-	assert_int_equal(connect(late, (const struct sockaddr *)&p.grant.rdma.ss, p.grant.rdma.len), -1);
+	assert_int_equal(connect(late, (const struct sockaddr *)&granted.grant.rdma.ss, granted.grant.rdma.len), -1);
 	assert_int_equal(errno, ECONNREFUSED);
 	assert_int_equal(server_closed(CLOSE_DRAINING), 1);
-	server_until(is_over());
+	server_until(server_is_over());
 	server_assert_all_back();
 	close(silent);
 	close(late);
@@ -906,45 +864,20 @@ TEST(drain__strangers_and_granted_ones__closed_at_once)
 
 /* ---- descriptors run out */
 
-/* Sets how many this process may have; returns what it was. */
-static rlim_t limit_descriptors(rlim_t n)
-{
-	struct rlimit l;
-	rlim_t before;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &l), 0);
-	before = l.rlim_cur;
-	l.rlim_cur = n;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &l), 0);
-	return before;
-}
-
-/* No more than there are. */
-static rlim_t leave_no_descriptor(void)
-{
-	int next = dup(STDIN_FILENO);
-
-	assert_true(next >= 0);
-	close(next);
-	return limit_descriptors((rlim_t)next);
-}
-
 TEST(accept__no_descriptor_left__pauses_and_goes_on)
 {
-	uint8_t proof[PROOF_BYTES], echo[128], in[128];
-	uint64_t begun_ns, waits = 0, ms;
+	uint8_t echo[128], in[128];
+	uint64_t begun_ns, before, waits = 0, ms;
 	struct peer p, q;
-	rlim_t before;
 	int live, fd;
 	size_t n;
 
 	start();
 	live = go_live(&p);
-	get_grant(&q, FRAME_FEATURE_TCP);
-	peer_close(&q);
+	get_tcp_grant(&q);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	server_log_keep();
-	before = leave_no_descriptor();
+	before = unit_limit_descriptors(0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&q.grant.rdma.ss, q.grant.rdma.len), 0);
 	/* It tries again now and then, and sleeps meanwhile, but for the rig's tick. */
 	begun_ns = clock_now_ns();
@@ -958,9 +891,9 @@ TEST(accept__no_descriptor_left__pauses_and_goes_on)
 	give(live, echo, n);
 	assert_int_equal(take(live, in, n), n);
 	assert_reply(in, 64, 1);
-	limit_descriptors(before);
+	unit_limit_descriptors(before);
 	server_log_assert_a_line_a_second();
-	give(fd, proof, proof_of(&q, fd, proof));
+	give_proof(&q, fd);
 	server_until(server_n(CONN_ST_LIVE) == 2);
 	close(live);
 	close(fd);
@@ -1037,8 +970,7 @@ TEST(reader__takes_nothing_or_too_little__reset_after_three_intervals)
 		assert_int_equal(errno, ECONNRESET);
 		close(fd);
 		assert_buffers_back();
-		server_rig_stop(state);
-		server_rig_init(state);
+		server_rig_again(state);
 	}
 }
 

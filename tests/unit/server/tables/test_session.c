@@ -2,7 +2,6 @@
 /* Unit tests of server/tables/session.c: single use, unknown ids, collisions, every slot. */
 #include "tests/unit/helpers/unit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/tables/session.h"
