@@ -101,7 +101,8 @@ static bool grant_serves(const struct client_conn *c, const struct frame_grant *
  * connections, and the proofs they send, at any host. Over TLS there is no next connection. */
 static bool grant_stays_at_server(const struct client_conn *c, const struct frame_grant *g)
 {
-	return c->ctx->cfg->allow_redirect || c->link.transport == TRANSPORT_TLS || addr_same_host(&g->rdma, &c->ctx->cfg->server);
+	return c->ctx->cfg->allow_redirect || c->link.transport == TRANSPORT_TLS ||
+		addr_same_host(&g->rdma, &c->ctx->cfg->server);
 }
 
 static void refuse_redirect(struct client_conn *c)

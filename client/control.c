@@ -93,7 +93,8 @@ static void on_answer(struct control *c, const struct frame_header *h)
 		return;
 	}
 	report = h->type == FRAME_REPORT ?
-		 json_read((const char *)frame + FRAME_HEADER_BYTES, h->length - FRAME_HEADER_BYTES, 0, &limit, NULL, 0) : NULL;
+		 json_read((const char *)frame + FRAME_HEADER_BYTES, h->length - FRAME_HEADER_BYTES, 0, &limit, NULL,
+			   0) : NULL;
 	if (!report) {
 		fail_session(c, FAIL_PROTOCOL, PROTO_BAD_FRAME, "");
 		return;

@@ -137,18 +137,20 @@ struct sizes_client client_sizes_wanted(const struct client_config *cfg)
 
 	return (struct sizes_client){ .max_conns = cfg->max_conns, .depth = cfg->depth, .rma_depth = cfg->rma_depth,
 				      .srq_depth = cfg->srq_depth, .cq_depth = cfg->cq_depth,
-				      .buffer_bytes = cfg->buffer_bytes, .all_inline = cfg->message_bytes <= inline_bytes };
+				      .buffer_bytes = cfg->buffer_bytes,
+				      .all_inline = cfg->message_bytes <= inline_bytes };
 }
 
-static int check_recv_depth(const struct client_ctx *ctx, const struct sizes_client *wanted, const struct sizes_device *d,
-			    char *err, size_t err_size)
+static int check_recv_depth(const struct client_ctx *ctx, const struct sizes_client *wanted,
+			    const struct sizes_device *d, char *err, size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;
 	uint64_t depth = (uint64_t)cfg->max_conns * cfg->depth, max = sizes_client_depth_max(wanted, d);
 
 	if (depth <= max)
 		return 0;
-	snprintf(err, err_size, "%u clients with %u messages in flight need %llu receive buffers in a thread, which has "
+	snprintf(err, err_size,
+		 "%u clients with %u messages in flight need %llu receive buffers in a thread, which has "
 		 "at most %llu on device %s%s; use more --threads or a lower --inflight",
 		 cfg->max_conns, cfg->depth, (unsigned long long)depth, (unsigned long long)max, ctx->dev.name,
 		 cfg->srq_depth || cfg->cq_depth ? " with --srq-depth and --cq-depth" : "");
@@ -172,7 +174,8 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 				      .cq_depth = cfg->cq_depth, .post_list = cfg->post_list,
 				      .signal_every = cfg->signal_every, .recv_depth = s.recv_depth,
 				      .spare_bufs = s.spare_bufs, .spin = cfg->poll == POLL_BUSY };
-	const struct qp_pool_config qp = { .max = s.qps, .reserve = s.qp_reserve, .quarantine_ns = QP_POOL_QUARANTINE_NS,
+	const struct qp_pool_config qp = { .max = s.qps, .reserve = s.qp_reserve,
+					   .quarantine_ns = QP_POOL_QUARANTINE_NS,
 					   .init_port = dev_ethernet_port(&ctx->dev) };
 
 	ret = ep_new(&ep, client_on_wc, ctx, &ctx->ep, err, err_size);
@@ -250,7 +253,8 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 	if (!ret)
 		ret = tls_ctx_new(&tls, &ctx->tls_ctx, err, err_size);
 	if (!ret)
-		ret = cfg->transport == TRANSPORT_RDMA ? make_rdma(ctx, err, err_size) : make_sockets(ctx, err, err_size);
+		ret = cfg->transport == TRANSPORT_RDMA ? make_rdma(ctx, err, err_size) :
+			make_sockets(ctx, err, err_size);
 	if (ret) {
 		client_ctx_free(ctx);
 		return ret;

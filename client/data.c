@@ -37,7 +37,8 @@ static HOT_INLINE bool seal(struct client_conn *c, const struct msg_header *h, u
 	out.flags |= c->tags ? MSG_FLAG_TAG : 0;
 	msg_encode(&out, data);
 	if (h->flags & MSG_FLAG_SUM)
-		msg_seal(msg_sum_seed(c->head.grant.session, sizeof(c->head.grant.session)), data, before_tag(c, bytes));
+		msg_seal(msg_sum_seed(c->head.grant.session, sizeof(c->head.grant.session)), data,
+			 before_tag(c, bytes));
 	if (!c->tags || msg_tag_write(c->tags, data, bytes) == 0)
 		return true;
 	ep_buf_put(c->ctx->ep, buf);

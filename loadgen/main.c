@@ -49,7 +49,8 @@ static bool plans_several(const struct loadgen_config *cfg, char *err, size_t er
 {
 	if (!cfg->plan || loadgen_n_targets(cfg) < 2)
 		return false;
-	snprintf(err, err_size, "--targets: plan one server at a time, with --server and the clients that it is to get");
+	snprintf(err, err_size,
+		 "--targets: plan one server at a time, with --server and the clients that it is to get");
 	return true;
 }
 
@@ -109,8 +110,8 @@ static int run_task(struct task *t, int argc, char **argv)
 	return t->suite ? suite_run(t->suite, &t->cfg, argc, argv) : run_once(&t->cfg, argc, argv, true, NULL);
 }
 
-/* Makes every run of the task one of the hosts that met. False with a line in `err`: one of the runs loads a server that this host
- * may not load, and none begins. */
+/* Makes every run of the task one of the hosts that met. False with a line in `err`: one of the runs loads a server
+ * that this host may not load, and none begins. */
 static bool apply_fleet(struct meeting *m, struct task *t, char *err, size_t err_size)
 {
 	bool allowed = meeting_apply(m, &t->cfg, err, err_size);
@@ -150,7 +151,8 @@ static int run_with_hosts(struct task *t, int argc, char **argv)
 		status = EXIT_ENVIRONMENT;
 	} else {
 		status = run_task(t, m.argv ? m.argc : argc, m.argv ? m.argv : argv);
-		why = status == EXIT_INTERRUPTED ? "it was interrupted" : status == EXIT_ENVIRONMENT ? "it could not run" : NULL;
+		why = status == EXIT_INTERRUPTED ? "it was interrupted" : status == EXIT_ENVIRONMENT ?
+			"it could not run" : NULL;
 	}
 	meeting_end(&m, why);
 	return ret == -ECANCELED ? EXIT_INTERRUPTED : status;
@@ -168,8 +170,10 @@ static int make_plan(struct task *t, int argc, char **argv)
 	return estimate_command(&t->cfg);
 }
 
-/* Takes the options, enters the environment that they name (run/environment.h), and does `work` there. Returns the exit status. */
-static int perform(const struct opts_spec *spec, int argc, char **argv, int (*work)(struct task *t, int argc, char **argv))
+/* Takes the options, enters the environment that they name (run/environment.h), and does `work` there. Returns the exit
+ * status. */
+static int perform(const struct opts_spec *spec, int argc, char **argv,
+		   int (*work)(struct task *t, int argc, char **argv))
 {
 	struct task t = { .suite = NULL };
 	char err[512];

@@ -184,8 +184,8 @@ static void warn_of_end(const struct mortal *m)
 
 static void warn_of_expiry(const struct certificates *c)
 {
-	const struct mortal cert = { "certificate", c->files.path[TLS_FILE_CERT], c->dates.cert_expires_at, WARN_OF_CERT_S,
-				     "no client trusts this server" };
+	const struct mortal cert = { "certificate", c->files.path[TLS_FILE_CERT], c->dates.cert_expires_at,
+				     WARN_OF_CERT_S, "no client trusts this server" };
 	const struct mortal list = { "revocation list", c->files.path[TLS_FILE_CRL], c->dates.crl_expires_at,
 				     WARN_OF_LIST_S, "every client is refused" };
 
@@ -205,9 +205,10 @@ static void warn_of_key(const struct certificates *c)
 static void warn_of_foreign_lists(const struct certificates *c, uint32_t n)
 {
 	if (n)
-		log_warn("revocation list %s: the CAs of %u of its lists are not in %s: such a list counts only for clients that "
-			 "send the CA's certificate, and a long one makes their handshakes longer: add the certificates of those CAs",
-			 c->files.path[TLS_FILE_CRL], n, c->files.path[TLS_FILE_CA]);
+		log_warn("revocation list %s: the CAs of %u of its lists are not in %s: such a list counts only for "
+			 "clients that "
+			 "send the CA's certificate, and a long one makes their handshakes longer: add the "
+			 "certificates of those CAs", c->files.path[TLS_FILE_CRL], n, c->files.path[TLS_FILE_CA]);
 }
 
 static void warn_of_all(const struct certificates *c)
@@ -222,8 +223,8 @@ static void warn_of_all(const struct certificates *c)
 /* Time of the next warning or expiry of the certificate or the list, at most a day ahead. */
 static int64_t next_warning_at(const struct tls_dates *d, int64_t now)
 {
-	const int64_t at[] = { d->cert_expires_at - WARN_OF_CERT_S, d->cert_expires_at, d->crl_expires_at - WARN_OF_LIST_S,
-			       d->crl_expires_at };
+	const int64_t at[] = { d->cert_expires_at - WARN_OF_CERT_S, d->cert_expires_at,
+			       d->crl_expires_at - WARN_OF_LIST_S, d->crl_expires_at };
 	int64_t next = now + DAY_S;
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)

@@ -215,7 +215,8 @@ static void answer(struct session *x)
 	x->answered_at = ev_iteration(x->control->loop);
 	ret = put_answer(x);
 	if (ret == -ENOSPC) {
-		refuse_session(x, REFUSE_NO_RESOURCES, "the marks of control sessions take as much memory as they may: end other sessions");
+		refuse_session(x, REFUSE_NO_RESOURCES,
+			       "the marks of control sessions take as much memory as they may: end other sessions");
 	} else if (ret) {
 		if (log_is_due(&x->control->memory_log_ns, NS_PER_S))
 			log_warn("cannot make a report: this machine is out of memory");
@@ -476,8 +477,8 @@ static bool has_room(struct control *t, bool of_this_machine)
 	if (!one)
 		return false;
 	if (log_is_due(&t->crowd_log_ns, CROWD_LOG_NS))
-		log_warn("all %u control sessions are taken: ended the one of %s to make room for a client whose address has none",
-			 CONTROL_SESSIONS_MAX, addr_host_text(&one->peer, peer));
+		log_warn("all %u control sessions are taken: ended the one of %s to make room for a client whose "
+			 "address has none", CONTROL_SESSIONS_MAX, addr_host_text(&one->peer, peer));
 	tls_io_say_bye(&one->io);
 	end_session(one, CLOSE_CROWDED_OUT);
 	return true;

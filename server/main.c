@@ -118,7 +118,8 @@ static void on_stats(struct ev_loop *loop, ev_timer *w, int revents)
 }
 
 /* With --gid-index the rail's address is that of the GID entry; an address given with --bind must be the same. */
-static int fit_rail(const struct server_config *cfg, struct server_rail *rail, struct dev *dev, char *err, size_t err_size)
+static int fit_rail(const struct server_config *cfg, struct server_rail *rail, struct dev *dev, char *err,
+		    size_t err_size)
 {
 	char gid[ADDR_TEXT_MAX], named[ADDR_TEXT_MAX];
 	int ret = dev_fit_fabric(dev, &cfg->tuning.fabric, err, err_size);
@@ -348,7 +349,8 @@ static bool wait_for_signal(struct main_loop *m)
 	}
 	/* Warn only once the server serves: one that cannot start must print a single line, the reason. */
 	if (geteuid() == 0)
-		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock enough "
+		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock "
+			 "enough "
 			 "memory (ulimit -l)");
 	if (!print_ready(m->server)) {
 		log_error("cannot write the ready line to stdout: %s", strerror(errno));

@@ -30,7 +30,8 @@ static const int allowed[] = {
 	SCMP_SYS(getdents64),
 	/* memory, threads, signals */
 	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(mlock), SCMP_SYS(munlock),
-	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(sched_getscheduler), SCMP_SYS(set_robust_list),
+	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(sched_getscheduler),
+	SCMP_SYS(set_robust_list),
 	SCMP_SYS(rseq), SCMP_SYS(membarrier), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
 	SCMP_SYS(exit_group),
@@ -83,7 +84,8 @@ static const struct {
  * that was shut down, to a stranger. The filter cannot see the address of sendmsg. */
 static int allow_sending(scmp_filter_ctx ctx)
 {
-	int ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, LACKS(3, MSG_FASTOPEN), LACKS(4, UINT64_MAX));
+	int ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, LACKS(3, MSG_FASTOPEN),
+				   LACKS(4, UINT64_MAX));
 
 	return ret ? ret : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendmsg), 1, LACKS(2, MSG_FASTOPEN));
 }
@@ -111,7 +113,8 @@ static int allow_calls(scmp_filter_ctx ctx)
 		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
 	for (size_t i = 0; i < sizeof(allowed_without) / sizeof(allowed_without[0]) && !ret; i++)
 		ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed_without[i].call, 1,
-				       SCMP_CMP64(allowed_without[i].argument, SCMP_CMP_MASKED_EQ, allowed_without[i].bits, 0));
+				       SCMP_CMP64(allowed_without[i].argument, SCMP_CMP_MASKED_EQ,
+						  allowed_without[i].bits, 0));
 	ret = ret ? ret : allow_sending(ctx);
 	ret = ret ? ret : allow_requests(ctx);
 	/* Filter all threads; log denied calls in the kernel's log, if kernel.seccomp.actions_logged has `errno`. */

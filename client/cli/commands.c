@@ -202,7 +202,8 @@ static void one_sided(struct session *s, enum ibv_wr_opcode opcode, uint64_t byt
 
 	if (ret == -EINVAL)
 		log_error("--offset %llu and %llu bytes are not inside the region; allowed: 0 to %u together",
-			  (unsigned long long)s->cfg->offset, (unsigned long long)bytes, client_grant(s->conn)->region_bytes);
+			  (unsigned long long)s->cfg->offset, (unsigned long long)bytes,
+			  client_grant(s->conn)->region_bytes);
 	else if (ret)
 		log_error("the request could not be posted: %s", strerror(-ret));
 	if (ret)
@@ -274,15 +275,15 @@ static json_t *stages_json(const struct client_info *i)
 	return o;
 }
 
-static const char *const only_rdma[] = { "rdma_address", "client_qpn", "server_qpn", "client_psn", "server_psn", "cm_psn",
-					   "psn_verified", "device", NULL };
+static const char *const only_rdma[] = { "rdma_address", "client_qpn", "server_qpn", "client_psn", "server_psn",
+					   "cm_psn", "psn_verified", "device", NULL };
 
 static void info_json(const struct session *s, const struct frame_grant *g, const struct client_info *i)
 {
 	char tls[ADDR_TEXT_MAX], rdma[ADDR_TEXT_MAX];
 	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}",
-		"transport", transport_names[s->client->transport], "tls_address", addr_text(&s->client->server, tls), "tls", i->tls,
-		"rdma_address", addr_text(&g->rdma, rdma), "message_bytes", g->message_bytes,
+		"transport", transport_names[s->client->transport], "tls_address", addr_text(&s->client->server, tls),
+		"tls", i->tls, "rdma_address", addr_text(&g->rdma, rdma), "message_bytes", g->message_bytes,
 		"credits", g->credits, "region_bytes", g->region_bytes,
 		"client_qpn", i->client_qpn, "server_qpn", i->server_qpn, "client_psn", i->client_psn,
 		"server_psn", g->psn, "cm_psn", i->cm_psn, "psn_verified", s->client->verify,
@@ -316,10 +317,10 @@ static void info_text(const struct session *s, const struct frame_grant *g, cons
 	if (s->client->transport == TRANSPORT_RDMA)
 		rdma_text(s, g, i);
 	else
-		printf("%-12s %s, without packet sequence numbers: TCP has its own\n", transport_names[s->client->transport],
-		       addr_text(&g->rdma, a));
-	printf("granted      messages of %u bytes, %u in flight, region of %u bytes (info asks for 1 in flight, no region)\n",
-	       g->message_bytes, g->credits, g->region_bytes);
+		printf("%-12s %s, without packet sequence numbers: TCP has its own\n",
+		       transport_names[s->client->transport], addr_text(&g->rdma, a));
+	printf("granted      messages of %u bytes, %u in flight, region of %u bytes (info asks for 1 in flight, no "
+	       "region)\n", g->message_bytes, g->credits, g->region_bytes);
 	printf("stages (us) ");
 	for (int k = 0; k < STAGE_TIMED; k++)
 		printf(" %s=%.0f", stage_names[k], us(i->stage_ns[k]));
@@ -454,8 +455,8 @@ void command_connect(struct session *s)
 	s->conn = client_connect(s->ctx, clock_now_ns(), NULL);
 	if (s->conn || try_again(s, &no_qp))
 		return;
-	log_error("%s: no queue pair is free for a connection: those of earlier ones still rest; try again in some seconds%s",
-		  s->cfg->host, s->cfg->reconnect_ns ? ", or with a longer --reconnect" : "");
+	log_error("%s: no queue pair is free for a connection: those of earlier ones still rest; try again in some "
+		  "seconds%s", s->cfg->host, s->cfg->reconnect_ns ? ", or with a longer --reconnect" : "");
 	s->exit_status = 1;
 	pump_break(client_pump(s->ctx));
 }

@@ -124,7 +124,8 @@ static int parse_operands(struct command_config *c, int n, char **operands)
 	while (command_names[i] && strcmp(command_names[i], operands[1]) != 0)
 		i++;
 	if (!command_names[i]) {
-		utf8_print_line(stderr, "rdma_client: '%s' is not a command; allowed: ping, send, write, read, info", operands[1]);
+		utf8_print_line(stderr, "rdma_client: '%s' is not a command; allowed: ping, send, write, read, info",
+				operands[1]);
 		return EXIT_USAGE;
 	}
 	c->command = (enum command)i;
@@ -232,8 +233,8 @@ static int connect_and_run(struct command_config *c)
 				    .spin_ns = 50 * NS_PER_US,
 				    .allow_redirect = c->allow_redirect, .verify = c->verify, .cm_psn = true,
 				    .transport = (enum transport)c->transport, .stage_timeout_ns = c->timeout_ns,
-				    .retry = c->tuning.retry, .fabric = c->tuning.fabric, .message_bytes = buffer_bytes(c),
-				    .verify_name = c->name ? c->name : c->host };
+				    .retry = c->tuning.retry, .fabric = c->tuning.fabric,
+				    .message_bytes = buffer_bytes(c), .verify_name = c->name ? c->name : c->host };
 
 	cc.region = c->command == CMD_WRITE || c->command == CMD_READ;
 	if (cc.region)

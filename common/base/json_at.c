@@ -125,11 +125,13 @@ static bool is_within(const char *text, size_t bytes, const struct json_limit *l
 		return true;
 	memory = json_text_memory(text, bytes);
 	if (memory > limit->memory_bytes)
-		snprintf(err, err_size, "would take about %zu KiB of memory; allowed: %zu KiB", memory >> 10, limit->memory_bytes >> 10);
+		snprintf(err, err_size, "would take about %zu KiB of memory; allowed: %zu KiB", memory >> 10,
+			 limit->memory_bytes >> 10);
 	return memory <= limit->memory_bytes;
 }
 
-json_t *json_read(const char *text, size_t bytes, size_t flags, const struct json_limit *limit, char *err, size_t err_size)
+json_t *json_read(const char *text, size_t bytes, size_t flags, const struct json_limit *limit, char *err,
+		  size_t err_size)
 {
 	json_error_t e;
 	json_t *o;
@@ -142,7 +144,8 @@ json_t *json_read(const char *text, size_t bytes, size_t flags, const struct jso
 	return o;
 }
 
-int json_read_file(const char *path, size_t flags, const struct json_limit *limit, json_t **out, char *err, size_t err_size)
+int json_read_file(const char *path, size_t flags, const struct json_limit *limit, json_t **out, char *err,
+		   size_t err_size)
 {
 	char *text;
 	size_t bytes;
@@ -200,5 +203,6 @@ json_t *json_number(double v)
 
 json_t *json_whole(double v)
 {
-	return v >= -9223372036854775808. && v < 9223372036854775808. ? json_integer((json_int_t)llround(v)) : json_null();
+	return v >= -9223372036854775808. && v < 9223372036854775808. ? json_integer((json_int_t)llround(v)) :
+		json_null();
 }

@@ -35,12 +35,14 @@ size_t json_memory(const json_t *document);
 
 /* Parses a text; `flags` are jansson's. The caller owns the reference. NULL, with a line in `err` (which may be NULL if
  * err_size is 0), if the text exceeds a limit or is not JSON. The line may repeat bytes of the text. */
-json_t *json_read(const char *text, size_t bytes, size_t flags, const struct json_limit *limit, char *err, size_t err_size)
+json_t *json_read(const char *text, size_t bytes, size_t flags, const struct json_limit *limit, char *err,
+		  size_t err_size)
 	__attribute__((warn_unused_result));
 
 /* The same for a regular file (path_read). Returns 0, or with a line in `err`, without the path: -EINVAL if it exceeds
  * a limit, is not JSON or not a regular file; -ENOMEM; or the -errno of open(2) or read(2). */
-int json_read_file(const char *path, size_t flags, const struct json_limit *limit, json_t **out, char *err, size_t err_size)
+int json_read_file(const char *path, size_t flags, const struct json_limit *limit, json_t **out, char *err,
+		   size_t err_size)
 	__attribute__((warn_unused_result));
 
 /* The value at a path of names such as "resources.server.rss_bytes"; NULL if there is none, or if a name on the path,

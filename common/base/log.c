@@ -174,7 +174,8 @@ void log_start(void)
 	if (!ret)
 		pthread_setname_np(ring.writer, "log");
 	if (ret)
-		log_warn("no thread for the log (%s): a slow reader of stderr will hold up this program", strerror(ret));
+		log_warn("no thread for the log (%s): a slow reader of stderr will hold up this program",
+			 strerror(ret));
 	atomic_store(&ring.running, !ret);
 }
 

@@ -2,8 +2,8 @@
 /* Command-line options from one sorted table.
  *
  * Purpose: check every value against the table and store it, and check which options were given together. getopt_long
- * walks over argv; messages are written here. Not here: --help (opts_help.c), configuration files, and what depends on more than
- * which options were given (the program checks that).
+ * walks over argv; messages are written here. Not here: --help (opts_help.c), configuration files, and what depends on
+ * more than which options were given (the program checks that).
  * Threads: one at a time, because getopt_long has its state in globals.
  * Invariants: the table is sorted by name without duplicates and has at most OPTS_MAX entries (both
  * asserted: they are the program's own text, never input). Values are read in opts_value.c.
@@ -205,7 +205,8 @@ struct given {
 };
 
 /* The row of NAME or NAME=VALUE, an item of `length` bytes; its value in *value, or NULL. */
-static const struct opt *item_option(const struct opts_spec *spec, const char *item, size_t length, char value[SHOWN_MAX])
+static const struct opt *item_option(const struct opts_spec *spec, const char *item, size_t length,
+				     char value[SHOWN_MAX])
 {
 	char name[SHOWN_MAX];
 	char *equals;
@@ -256,7 +257,8 @@ static bool any_is_given(const struct given *g, const char *items, size_t length
 	return any;
 }
 
-/* False, with a line in `err`, if an option that is given lacks one that it needs, or if one that it excludes is given. */
+/* False, with a line in `err`, if an option that is given lacks one that it needs, or if one that it excludes is
+ * given. */
 static bool check_company(const struct given *g, const struct opt *o, struct text *err)
 {
 	char names[SHOWN_MAX * 4] = "";
@@ -327,7 +329,8 @@ static void assert_table(const struct opts_spec *spec)
 void opts_defaults(const struct opts_spec *spec, void *config)
 {
 	for (size_t i = 0; i < spec->n_opts; i++) {
-		const char *problem = spec->opts[i].def ? opts_store_value(&spec->opts[i], spec->opts[i].def, config) : NULL;
+		const char *problem = spec->opts[i].def ? opts_store_value(&spec->opts[i], spec->opts[i].def, config) :
+			NULL;
 
 		assert(!problem);
 		(void)problem;	/* unused with NDEBUG */

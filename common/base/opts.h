@@ -47,9 +47,11 @@ struct opt {
 	uint64_t min, max;	/* allowed range of a number: a count, bytes or ns; in lists, of each */
 	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
 	const char *metavar;	/* in --help: N, BYTES, SECONDS, FILE, ... ; NULL for a flag */
-	const char *def;	/* default as one would type it, which opts_defaults stores; NULL: zero, NULL or false */
+	const char *def;	/* default as one would type it, which opts_defaults stores; NULL: zero, NULL or
+				 * false */
 	const char *def_words;	/* --help's words for the default where `def` does not say it all */
-	const char *needs;	/* options that have to be given as well, comma-separated; A|B: at least one of the two */
+	const char *needs;	/* options that have to be given as well, comma-separated; A|B: at least one of the
+				 * two */
 	const char *excludes;	/* options that cannot be combined with this one, comma-separated */
 	bool common;		/* the short --help shows it */
 	bool per_host;		/* each of several load hosts gives its own */
@@ -58,8 +60,8 @@ struct opt {
 	const char *more;	/* further sentences for docs/options.md, in Markdown; NULL: none */
 };
 
-/* In `needs` and `excludes`, NAME=VALUE stands for the option with that value. An option whose value is both its default and
- * its minimum, such as --churn 0, counts as not given. */
+/* In `needs` and `excludes`, NAME=VALUE stands for the option with that value. An option whose value is both its
+ * default and its minimum, such as --churn 0, counts as not given. */
 
 struct opts_group {
 	const char *name;	/* for --help NAME */
@@ -88,10 +90,11 @@ enum opts_result {
 /* Stores the default of each option that has one; the rest of `config` stays as it is. */
 void opts_defaults(const struct opts_spec *spec, void *config);
 
-/* Reads argv[1..] into `config`, which holds the defaults on entry. Both --name VALUE and --name=VALUE are options; names
- * are not abbreviated. Options end at `--` and at the first operand. --help (-h) and --version (-V) need no entry in the
- * table. OPTS_ERROR: an option that is unknown, is given too often, has no value or a bad one, or lacks or contradicts
- * another; `config` holds what came before it, and `err`, of `err_size` bytes, one line without program name or newline, such as
+/* Reads argv[1..] into `config`, which holds the defaults on entry. Both --name VALUE and --name=VALUE are options;
+ * names are not abbreviated. Options end at `--` and at the first operand. --help (-h) and --version (-V) need no entry
+ * in the table. OPTS_ERROR: an option that is unknown, is given too often, has no value or a bad one, or lacks or
+ * contradicts another; `config` holds what came before it, and `err`, of `err_size` bytes, one line without program
+ * name or newline, such as
  *   --clients: 0 is not allowed; allowed: 1 to 100000
  *   --polll: unknown option; did you mean --poll? (see --help)
  *   --cycles: needs --churn
@@ -109,16 +112,16 @@ void opts_operands_last(const struct opts_spec *spec, int argc, char **argv);
  * given, not what its value is. */
 int opts_given(const struct opts_spec *spec, int argc, char **argv, const char *name);
 
-/* Writes "PROGRAM: `text`" as one line to `out`. Errors may repeat what was typed, or on a load host what the leader's command
- * line has, so control characters are shown as digits here, whichever function wrote the error. */
+/* Writes "PROGRAM: `text`" as one line to `out`. Errors may repeat what was typed, or on a load host what the leader's
+ * command line has, so control characters are shown as digits here, whichever function wrote the error. */
 void opts_print_error(const struct opts_spec *spec, const char *text, FILE *out);
 
 /* The row of an option; NULL: there is none of that name. */
 const struct opt *opts_find(const struct opts_spec *spec, const char *name);
 
-/* Writes --help to `out`, wrapped at 100 columns: usage, summary, options with ranges and defaults, epilog. `topic` is the name of
- * a group, "all", "markdown" for the tables of docs/options.md, or NULL: the common options and the names of the groups, or
- * all options of a program without groups. */
+/* Writes --help to `out`, wrapped at 100 columns: usage, summary, options with ranges and defaults, epilog. `topic` is
+ * the name of a group, "all", "markdown" for the tables of docs/options.md, or NULL: the common options and the names
+ * of the groups, or all options of a program without groups. */
 void opts_print_help(const struct opts_spec *spec, const char *topic, FILE *out);
 
 #endif

@@ -76,8 +76,8 @@ static void print_option(const struct opt *o, bool with_range, FILE *out)
 	if (!with_range && def && w.column + strlen(" (default: )") + strlen(def) > HELP_COLUMNS)
 		def = NULL;
 	if (ranged || def) {
-		snprintf(note, sizeof(note), "(%s%s%s%s)", ranged ? opts_value_allowed(o, allowed) : "", ranged && def ? "; " : "",
-			 def ? "default: " : "", def ? def : "");
+		snprintf(note, sizeof(note), "(%s%s%s%s)", ranged ? opts_value_allowed(o, allowed) : "", ranged &&
+			 def ? "; " : "", def ? "default: " : "", def ? def : "");
 		wrap_add(&w, note);
 	}
 	fputc('\n', out);

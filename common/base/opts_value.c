@@ -279,8 +279,8 @@ static void choices_text(const struct opt *o, char *out, size_t size)
 	size_t used = 0;
 
 	for (size_t i = 0; o->choices[i] && used < size; i++)
-		used += (size_t)snprintf(out + used, size - used, "%s%s", i == 0 ? "" : o->choices[i + 1] ? ", " : " or ",
-					 o->choices[i]);
+		used += (size_t)snprintf(out + used, size - used, "%s%s", i == 0 ? "" : o->choices[i + 1] ? ", " :
+					 " or ", o->choices[i]);
 }
 
 const char *opts_value_allowed(const struct opt *o, char out[OPTS_ALLOWED_MAX])
@@ -300,7 +300,8 @@ const char *opts_value_allowed(const struct opt *o, char out[OPTS_ALLOWED_MAX])
 		snprintf(out, OPTS_ALLOWED_MAX, "any text that is not empty");
 		break;
 	case OPT_TEXTS:
-		snprintf(out, OPTS_ALLOWED_MAX, "any text that is not empty; the option at most %d times", OPT_TEXTS_MAX);
+		snprintf(out, OPTS_ALLOWED_MAX, "any text that is not empty; the option at most %d times",
+			 OPT_TEXTS_MAX);
 		break;
 	case OPT_CHOICE:
 		choices_text(o, out, OPTS_ALLOWED_MAX);
@@ -311,7 +312,8 @@ const char *opts_value_allowed(const struct opt *o, char out[OPTS_ALLOWED_MAX])
 		break;
 	case OPT_SIZES:
 		range_text(o, range, sizeof(range));
-		snprintf(out, OPTS_ALLOWED_MAX, "%s each, comma-separated; A-B is A, doubled up to B; at most %d", range, OPT_LIST_MAX);
+		snprintf(out, OPTS_ALLOWED_MAX, "%s each, comma-separated; A-B is A, doubled up to B; at most %d",
+			 range, OPT_LIST_MAX);
 		break;
 	}
 	return out;

@@ -187,7 +187,8 @@ static json_t *realtime_json(pid_t tid)
 
 	/* Ignore the flag that keeps children from inheriting the policy. */
 	return policy < 0 ? json_null() :
-	       json_boolean((policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO || (policy & ~SCHED_RESET_ON_FORK) == SCHED_RR);
+	       json_boolean((policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO ||
+			    (policy & ~SCHED_RESET_ON_FORK) == SCHED_RR);
 }
 
 json_t *place_thread_json(const char *sys, pid_t tid, int cpu)
@@ -282,6 +283,7 @@ void place_describe(const char *sys, json_t *environment)
 
 	json_object_set_new(environment, "cpu_governor", governor_json(sys));
 	json_object_set_new(environment, "numa_nodes", number_or_null(nodes ? nodes : -1));
-	json_object_set_new(environment, "huge_pages", json_pack("{s:o, s:o, s:o}", "transparent", transparent_json(sys),
+	json_object_set_new(environment, "huge_pages", json_pack("{s:o, s:o, s:o}", "transparent",
+								 transparent_json(sys),
 		"page_bytes", page_json(), "used_bytes", used_json()));
 }

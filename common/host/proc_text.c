@@ -51,8 +51,8 @@ bool proc_text_take(const char **at, uint64_t *out)
 
 bool proc_text_cpu(const char *at, struct proc_cpu *out)
 {
-	uint64_t *const v[] = { &out->user, &out->nice, &out->system, &out->idle, &out->iowait, &out->irq, &out->softirq,
-				&out->steal };
+	uint64_t *const v[] = { &out->user, &out->nice, &out->system, &out->idle, &out->iowait, &out->irq,
+				&out->softirq, &out->steal };
 
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
 		if (!proc_text_take(&at, v[i]))

@@ -124,9 +124,11 @@ static json_t *qp_json(const struct effective *e)
 	if (!counter_get(&e->qp_known))
 		return json_null();
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "path_mtu_bytes", number(&e->path_mtu_bytes),
-			 "ack_timeout_ns", exponent ? json_integer((json_int_t)(UINT64_C(4096) << exponent)) : json_null(),
+			 "ack_timeout_ns", exponent ? json_integer((json_int_t)(UINT64_C(4096) << exponent)) :
+			 json_null(),
 			 "retry_count", number(&e->retry_count), "rnr_retry", number(&e->rnr_retry), "rnr_timer_ns",
-			 json_integer((json_int_t)cm_rnr_timer_ns((uint8_t)counter_get(&e->rnr_timer))), "traffic_class",
+			 json_integer((json_int_t)cm_rnr_timer_ns((uint8_t)counter_get(&e->rnr_timer))),
+			 "traffic_class",
 			 number(&e->traffic_class), "service_level", number(&e->service_level), "gid_index",
 			 number(&e->gid_index));
 }
@@ -143,8 +145,10 @@ static json_t *tcp_json(const struct effective *e)
 		memcpy(congestion + i * sizeof(part), &part, sizeof(part));
 	}
 	congestion[sizeof(congestion) - 1] = '\0';
-	return json_pack("{s:b, s:b, s:o, s:o, s:o, s:b, s:o, s:s, s:b}", "nodelay", (int)counter_get(&e->nodelay), "quickack",
-			 (int)counter_get(&e->quickack), "send_buffer_bytes", number(&e->send_buffer), "receive_buffer_bytes",
+	return json_pack("{s:b, s:b, s:o, s:o, s:o, s:b, s:o, s:s, s:b}", "nodelay", (int)counter_get(&e->nodelay),
+			 "quickack",
+			 (int)counter_get(&e->quickack), "send_buffer_bytes", number(&e->send_buffer),
+			 "receive_buffer_bytes",
 			 number(&e->receive_buffer), "busy_poll_us", number(&e->busy_poll_us), "zerocopy",
 			 (int)counter_get(&e->zerocopy), "mss_bytes", number(&e->mss), "congestion", congestion, "ktls",
 			 (int)counter_get(&e->ktls));
@@ -198,6 +202,7 @@ void effective_describe(json_t *environment)
 	char path[PATH_MAX];
 
 	place_describe(PLACE_SYS, environment);
-	json_object_set_new(environment, "libraries", json_pack("{s:s, s:s?}", "openssl", build_info_openssl(), "rdma_core",
+	json_object_set_new(environment, "libraries", json_pack("{s:s, s:s?}", "openssl", build_info_openssl(),
+								"rdma_core",
 			    rdma_core(path)));
 }

@@ -128,7 +128,8 @@ static void gid_text(const struct addr *a, char text[TEXT_BYTES])
 
 	addr_to_bytes(a, b);
 	for (int i = 0; i < 8; i++)
-		snprintf(text + 5 * i, TEXT_BYTES - 5 * (size_t)i, "%02x%02x%s", b[2 * i], b[2 * i + 1], i < 7 ? ":" : "");
+		snprintf(text + 5 * i, TEXT_BYTES - 5 * (size_t)i, "%02x%02x%s", b[2 * i], b[2 * i + 1], i < 7 ? ":" :
+			 "");
 }
 
 /* Finds the network interface of the address's GID, or of the first GID if the address has none. */
@@ -154,7 +155,8 @@ static void find_netdev(struct port *p, const char *port_dir, const struct addr 
 
 static void add_netdev(struct port *p, const char *sysfs)
 {
-	static const char *const names[] = { "rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "rx_errors", "tx_errors",
+	static const char *const names[] = { "rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "rx_errors",
+					     "tx_errors",
 		"rx_dropped", "tx_dropped" };
 	char dir[PATH_MAX];
 
@@ -254,7 +256,8 @@ json_t *port_read(const struct port *p)
 	return json_pack("{s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "device", p->device, "port", (int)p->number,
 			 "software", p->software, "netdev", p->netdev[0] ? json_string(p->netdev) : json_null(),
 			 "link_bits_per_s", json_number(link), "link_lanes", json_whole(lanes), "netdev_bits_per_s",
-			 json_number(read_speed(p)), "counters", numbers(p, false), "netdev_counters", numbers(p, true));
+			 json_number(read_speed(p)), "counters", numbers(p, false), "netdev_counters",
+			 numbers(p, true));
 }
 
 static json_t *calendar_json(void)

@@ -28,7 +28,8 @@ int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size)
 
 	if (!mr) {
 		ret = -errno;
-		snprintf(err, err_size, "cannot register %zu bytes of memory for transfers: %s; raise the locked memory "
+		snprintf(err, err_size,
+			 "cannot register %zu bytes of memory for transfers: %s; raise the locked memory "
 			 "limit (ulimit -l), or use smaller transfers, fewer clients or a lower --inflight", a->bytes,
 			 strerror(-ret));
 		return ret;

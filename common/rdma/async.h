@@ -25,7 +25,8 @@ struct ep;
 
 enum async_action {
 	ASYNC_NOTED,		/* counted and logged, nothing to do */
-	ASYNC_EP_FAILED,	/* the device, a completion queue or the shared receive queue: nothing completes any more */
+	ASYNC_EP_FAILED,	/* the device, a completion queue or the shared receive queue: nothing completes any
+				 * more */
 	ASYNC_QP_FAILED,	/* the queue pair is in ERR */
 	ASYNC_SRQ_LOW,		/* the shared receive queue fell below its limit; told once until ep_watch_srq */
 	ASYNC_QP_LAST_WQE,	/* the queue pair is in ERR and takes nothing more from the shared receive queue */

@@ -148,7 +148,8 @@ void cm_id_set_context(struct rdma_cm_id *id, void *context)
 
 int cm_set_traffic_class(struct rdma_cm_id *id, uint8_t traffic_class)
 {
-	return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof(traffic_class)) ? -errno : 0;
+	return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof(traffic_class)) ? -errno :
+		0;
 }
 
 int cm_resolve_addr(struct rdma_cm_id *id, const struct addr *local, const struct addr *peer,
@@ -383,8 +384,8 @@ int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_path
 uint64_t cm_rnr_timer_ns(uint8_t code)
 {
 	static const uint32_t hundredths_of_ms[32] = {
-		65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072,
-		4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+		65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048,
+		3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 	};
 
 	return hundredths_of_ms[code & 31] * (NS_PER_MS / 100);
@@ -394,7 +395,8 @@ int cm_read_qp(struct ibv_qp *qp, struct cm_qp_values *out)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	int ret = ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+	int ret = ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT |
+			       IBV_QP_RETRY_CNT |
 			       IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER, &init);
 
 	if (ret)

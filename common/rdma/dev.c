@@ -245,12 +245,14 @@ int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size)
 	struct addr a;
 
 	if (!dev_ethernet_port(d)) {
-		snprintf(err, err_size, "--gid-index: the link of device %s is InfiniBand, whose GIDs are no addresses; leave "
+		snprintf(err, err_size,
+			 "--gid-index: the link of device %s is InfiniBand, whose GIDs are no addresses; leave "
 			 "it out", d->name);
 		return -EAFNOSUPPORT;
 	}
 	if (!gid_at(d, index, &gid)) {
-		snprintf(err, err_size, "--gid-index: device %s has no entry %u; /sys/class/infiniband/%s/ports/%u/gids has those "
+		snprintf(err, err_size,
+			 "--gid-index: device %s has no entry %u; /sys/class/infiniband/%s/ports/%u/gids has those "
 			 "that there are", d->name, index, d->name, d->port_num);
 		return -EINVAL;
 	}
@@ -259,7 +261,8 @@ int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size)
 	if (addr_same_host(&a, &d->addr))
 		return 0;
 	if (a.ss.ss_family != d->addr.ss.ss_family) {
-		snprintf(err, err_size, "--gid-index: entry %u of device %s is %s, which does not reach peers of %s; name an entry "
+		snprintf(err, err_size,
+			 "--gid-index: entry %u of device %s is %s, which does not reach peers of %s; name an entry "
 			 "of that family, or another address", index, d->name, addr_host_text(&a, text),
 			 addr_host_text(&d->addr, other));
 		return -EINVAL;
@@ -272,7 +275,8 @@ int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size)
 int dev_fit_fabric(struct dev *d, const struct cm_fabric *f, char *err, size_t err_size)
 {
 	if (f->has_service_level && f->service_level > 7 && dev_ethernet_port(d)) {
-		snprintf(err, err_size, "--service-level: %u is not allowed on device %s, whose link is Ethernet; allowed: 0 to 7",
+		snprintf(err, err_size,
+			 "--service-level: %u is not allowed on device %s, whose link is Ethernet; allowed: 0 to 7",
 			 f->service_level, d->name);
 		return -EINVAL;
 	}
@@ -325,7 +329,8 @@ json_t *dev_json(const struct dev *d)
 	return json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:i, s:i, s:b,"
 			 " s:{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}}",
 			 "name", d->name, "driver", driver, "driver_version", driver_version(driver),
-			 "numa_node", node == PLACE_NO_NODE ? json_null() : json_integer(node), "firmware", d->attr.fw_ver,
+			 "numa_node", node == PLACE_NO_NODE ? json_null() : json_integer(node), "firmware",
+			 d->attr.fw_ver,
 			 "link", d->port.link_layer == IBV_LINK_LAYER_ETHERNET ? "ethernet" : "infiniband",
 			 "address", addr_host_text(&d->addr, text),
 			 "path_mtu_bytes", 128 << d->port.active_mtu,

@@ -91,8 +91,8 @@ struct ep_config {
 	uint32_t buf_bytes;
 	uint32_t cq_depth;	/* maximum entries of a completion queue; 0: the device's limit */
 	bool spin;		/* never arm the completion queues: the thread polls all the time */
-	/* Receives raise an event only if they failed or their sender asked for one (solicited events, IBTA 9.2.3). All others
-	 * are polled with the next event. */
+	/* Receives raise an event only if they failed or their sender asked for one (solicited events, IBTA 9.2.3). All
+	 * others are polled with the next event. */
 	bool solicited_only;
 	/* Before the first receive is handled, poll all that have arrived (ep_look), not just one batch. */
 	bool look_at_all;
@@ -151,8 +151,8 @@ void ep_await(struct ep *ep, const struct ibv_qp *qp, int n);
 /* Counts entries of a queue pair's send queue that were posted (n > 0) or retired (n < 0). ep_sweep usually
  * skips completion queues that have neither outstanding entries nor awaited completions. */
 void ep_count_sends(struct ep *ep, const struct ibv_qp *qp, int n);
-/* Polls a queue pair's send CQ once more after the queue pair was released, because completions of its entries may still be
- * there. */
+/* Polls a queue pair's send CQ once more after the queue pair was released, because completions of its entries may
+ * still be there. */
 void ep_poll_again(struct ep *ep, const struct ibv_qp *qp);
 uint64_t ep_sends_out(const struct ep *ep);
 /* Counts requests that went out with one doorbell, and those of them that are signalled. */
@@ -161,7 +161,8 @@ void ep_get_work(const struct ep *ep, struct ep_work *out);
 /* True if ep_sweep must be called now and then while the thread sleeps, because an outstanding send may fail without
  * raising an event, the SRQ is short of receives, or the SRQ's limit is not armed. */
 bool ep_needs_sweep(const struct ep *ep);
-/* Marks every completion queue that has outstanding entries or awaited completions to be polled; every 16th call marks all. */
+/* Marks every completion queue that has outstanding entries or awaited completions to be polled; every 16th call marks
+ * all. */
 void ep_sweep(struct ep *ep);
 
 /* With solicited_only: asks the device for one event (ASYNC_SRQ_LOW) when unsolicited messages have nearly emptied the

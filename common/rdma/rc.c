@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One end of a reliable connection over verbs. See rc.h.
  *
- * The endpoint has a record for each buffer (ep_buf_link). The length and the next buffer of waiting and held buffers are
- * stored there, so the lists need no memory of their own.
+ * The endpoint has a record for each buffer (ep_buf_link). The length and the next buffer of waiting and held buffers
+ * are stored there, so the lists need no memory of their own.
  */
 #include "common/rdma/rc.h"
 
@@ -63,7 +63,8 @@ int rc_take_qp(struct rc *rc, uint32_t owner)
 		return ret;
 	}
 	rc->qp = qp_pool_qp(rc->pool, rc->slot);
-	rc->id_base = wr_pack(&(struct wr){ .qp_slot = rc->slot, .generation = qp_pool_generation(rc->pool, rc->slot) });
+	rc->id_base = wr_pack(&(struct wr){ .qp_slot = rc->slot,
+					    .generation = qp_pool_generation(rc->pool, rc->slot) });
 	set_signal_limits(rc);
 	return 0;
 }
@@ -186,8 +187,8 @@ static bool message_is_awaited(const struct rc *rc, uint32_t used, bool is_inlin
 	return !is_inline || (used + rc->may_write) * 3 > message_entries(rc) * 2;
 }
 
-/* Clears only part of the request: clearing all of it would take as long as the rest of sending, and the device does not
- * look at fields that the opcode does not use. */
+/* Clears only part of the request: clearing all of it would take as long as the rest of sending, and the device does
+ * not look at fields that the opcode does not use. */
 static struct ibv_send_wr *next_of_chain(struct chain *ch)
 {
 	struct ibv_send_wr *wr = &ch->wr[ch->n];
@@ -216,8 +217,8 @@ static void chain_write(struct rc *rc, struct chain *ch, const struct ep_write *
 	rc->unsignalled++;
 }
 
-/* Adds the first waiting message to the chain. An inline message's buffer is free at once, because ibv_post_send copies it
- * before anything else can take the buffer; any other buffer is held until its completion. */
+/* Adds the first waiting message to the chain. An inline message's buffer is free at once, because ibv_post_send copies
+ * it before anything else can take the buffer; any other buffer is held until its completion. */
 static void chain_message(struct rc *rc, struct chain *ch)
 {
 	struct ep *ep = rc->ep;
@@ -236,10 +237,12 @@ static void chain_message(struct rc *rc, struct chain *ch)
 	rc->unsignalled++;
 	signalled = message_is_signalled(rc, rc->unsignalled, is_inline);
 	awaited = signalled && message_is_awaited(rc, rc->sq_used + ch->n, is_inline);
-	*wr->sg_list = (struct ibv_sge){ .addr = (uintptr_t)ep_buf(ep, buf), .length = link->length, .lkey = ep_lkey(ep) };
+	*wr->sg_list = (struct ibv_sge){ .addr = (uintptr_t)ep_buf(ep, buf), .length = link->length,
+					 .lkey = ep_lkey(ep) };
 	wr->opcode = link->has_imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr->imm_data = link->imm;
-	wr->wr_id = make_id(rc, WR_SEND, signalled ? rc->held_tail : EP_NO_BUF, signalled ? rc->unsignalled : 0, awaited);
+	wr->wr_id = make_id(rc, WR_SEND, signalled ? rc->held_tail : EP_NO_BUF, signalled ? rc->unsignalled : 0,
+			    awaited);
 	wr->send_flags = (is_inline ? IBV_SEND_INLINE : 0u) | (signalled ? IBV_SEND_SIGNALED : 0u) |
 			 (link->unsolicited ? 0u : IBV_SEND_SOLICITED);
 	if (signalled)
@@ -248,8 +251,8 @@ static void chain_message(struct rc *rc, struct chain *ch)
 	ch->awaited += awaited;
 }
 
-/* Frees the held buffers of messages that were not posted. The first `posted` requests of the chain were posted; `last` is the
- * last buffer held before the chain, or EP_NO_BUF. */
+/* Frees the held buffers of messages that were not posted. The first `posted` requests of the chain were posted; `last`
+ * is the last buffer held before the chain, or EP_NO_BUF. */
 static void free_unposted(struct rc *rc, const struct chain *ch, uint32_t posted, uint32_t last)
 {
 	uint32_t buf;
@@ -428,7 +431,8 @@ static void chain_rma(struct rc *rc, struct chain *ch, const struct rc_rma *op)
 	set_target(wr, op);
 	if (tells)
 		wr->imm_data = op->imm;
-	wr->wr_id = make_id(rc, WR_RMA, signalled ? rc->rma_unsignalled : 0, signalled ? rc->unsignalled : 0, signalled);
+	wr->wr_id = make_id(rc, WR_RMA, signalled ? rc->rma_unsignalled : 0, signalled ? rc->unsignalled : 0,
+			    signalled);
 	ch->signalled += signalled;
 	ch->awaited += signalled;
 	wr->send_flags = (is_inline ? IBV_SEND_INLINE : 0u) | (signalled ? IBV_SEND_SIGNALED : 0u) |

@@ -29,8 +29,8 @@ struct rc;
  * ep_unhold. */
 typedef void rc_on_broken_fn(struct rc *rc);
 
-/* Send queue entries that a connection needs: one for each credit, half as many again for replies whose completion was not
- * polled yet, one for a probe or a bind, and one for the beacon. */
+/* Send queue entries that a connection needs: one for each credit, half as many again for replies whose completion was
+ * not polled yet, one for a probe or a bind, and one for the beacon. */
 static inline uint32_t rc_sq_depth(uint32_t credits)
 {
 	return credits + (credits + 1) / 2 + 2;
@@ -107,7 +107,8 @@ int rc_bind_window(struct rc *rc, struct ibv_mw *mw, const struct ibv_mw_bind_in
 
 /* A request on the peer's memory. */
 struct rc_rma {
-	enum ibv_wr_opcode opcode;	/* RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ, ATOMIC_FETCH_AND_ADD, ATOMIC_CMP_AND_SWP */
+	enum ibv_wr_opcode opcode;	/* RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ, ATOMIC_FETCH_AND_ADD,
+					 * ATOMIC_CMP_AND_SWP */
 	void *local;			/* registered memory: source, destination, or where the old value goes */
 	uint32_t lkey;
 	uint32_t bytes;			/* 8 for atomics */

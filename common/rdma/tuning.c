@@ -29,8 +29,8 @@ void tuning_defaults(struct tuning *t)
 {
 	static const struct opt options[] = {
 		TUNING_OPT_ACK_TIMEOUT(AT), TUNING_OPT_INLINE(AT), TUNING_OPT_NUMA(AT), TUNING_OPT_PATH_MTU(AT),
-		TUNING_OPT_POST_LIST(AT), TUNING_OPT_RETRY_COUNT(AT), TUNING_OPT_RNR_RETRY(AT), TUNING_OPT_RNR_TIMER(AT),
-		TUNING_OPT_SIGNAL_EVERY(AT),
+		TUNING_OPT_POST_LIST(AT), TUNING_OPT_RETRY_COUNT(AT), TUNING_OPT_RNR_RETRY(AT),
+		TUNING_OPT_RNR_TIMER(AT), TUNING_OPT_SIGNAL_EVERY(AT),
 	};
 	static const struct opts_spec spec = { .opts = options, .n_opts = sizeof(options) / sizeof(options[0]) };
 
@@ -67,7 +67,8 @@ int tuning_read_cpus(const char *option, const char *text, uint16_t cpus[TUNING_
 {
 	if (!cpu_list_parse(text, cpus, TUNING_CPUS_MAX, n))
 		return 0;
-	return tuning_error(err, err_size, option, text, "numbers and ranges of CPUs, comma-separated, such as 0,2,4-7");
+	return tuning_error(err, err_size, option, text,
+			    "numbers and ranges of CPUs, comma-separated, such as 0,2,4-7");
 }
 
 static int check_cpus(struct tuning *t, char *err, size_t err_size)
@@ -140,7 +141,8 @@ json_t *tuning_json(const struct tuning *t)
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:s?, s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
 		"inline_bytes", (json_int_t)t->inline_bytes,
 		"post_list", (json_int_t)t->post_list, "signal_every", (json_int_t)t->signal_every, "srq_depth",
-		(json_int_t)t->srq_depth, "cq_depth", (json_int_t)t->cq_depth, "path_mtu", tuning_mtu_names[t->path_mtu],
+		(json_int_t)t->srq_depth, "cq_depth", (json_int_t)t->cq_depth, "path_mtu",
+		tuning_mtu_names[t->path_mtu],
 		"cpu_list", t->cpu_list, "numa", tuning_numa_names[t->numa], "realtime", t->realtime,
 		"ack_timeout_ns", (json_int_t)tuning_ack_timeout_ns(t),
 		"retry_count", (json_int_t)t->retry_count, "rnr_retry", (json_int_t)t->rnr_retry, "rnr_timer_ns",

@@ -142,8 +142,8 @@ uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards)
 
 /* --- memory that peers can take --- */
 
-/* A client holds as many buffers as it has credits, one more for a record that has come in part, and one for a GOODBYE; and as
- * many as its credits again while the kernel sends from them. */
+/* A client holds as many buffers as it has credits, one more for a record that has come in part, and one for a GOODBYE;
+ * and as many as its credits again while the kernel sends from them. */
 static uint64_t buffers_of_client(const struct sizes_server *s)
 {
 	return s->credits * (s->zerocopy ? 2 : 1) + 2;
@@ -157,13 +157,14 @@ void held_by_server(const struct sizes_server *s, const struct sizes *shard, str
 
 	out[HELD_REGISTERED] = (struct held_row){ "registered message buffers", "shard", rdma ? shards : 0,
 						  rdma ? shard->slab_bytes : 0 };
-	out[HELD_REGIONS] = (struct held_row){ "regions", "client", rdma ? clients : 0, roundup(s->region_bytes, PAGE_BYTES) };
+	out[HELD_REGIONS] = (struct held_row){ "regions", "client", rdma ? clients : 0,
+					       roundup(s->region_bytes, PAGE_BYTES) };
 	out[HELD_SOCKET_BUFFERS] = (struct held_row){ "message buffers over sockets", "client", sockets ? clients : 0,
 						      buffers_of_client(s) * ep_stride(s->message_bytes, false) };
-	out[HELD_TLS] = (struct held_row){ "TLS connections", "connection", shards * s->max_handshakes + (tls ? clients : 0),
-					   TLS_BYTES };
-	out[HELD_REPORTS] = (struct held_row){ "reports that are not read", "control session", SIZES_CONTROL_SESSIONS_MAX,
-					       FRAME_REPORT_BYTES_MAX };
+	out[HELD_TLS] = (struct held_row){ "TLS connections", "connection", shards * s->max_handshakes +
+					   (tls ? clients : 0), TLS_BYTES };
+	out[HELD_REPORTS] = (struct held_row){ "reports that are not read", "control session",
+					       SIZES_CONTROL_SESSIONS_MAX, FRAME_REPORT_BYTES_MAX };
 	out[HELD_MARKS] = (struct held_row){ "marks of control sessions", "server", 1, HELD_MARKS_BYTES };
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The one model of capacity: what follows from a number of clients and the options, such as queues, queue pairs, buffers,
- * descriptors, and memory that peers can take. Both programs make what is computed here, `performance_test plan` says
- * beforehand what it will be, and the analysis of a run says how far it goes. docs/architecture.md, "Pools and sizes". Pure;
- * any thread.
+/* The one model of capacity: what follows from a number of clients and the options, such as queues, queue pairs,
+ * buffers, descriptors, and memory that peers can take. Both programs make what is computed here, `performance_test
+ * plan` says beforehand what it will be, and the analysis of a run says how far it goes. docs/architecture.md, "Pools
+ * and sizes". Pure; any thread.
  */
 #ifndef RAMPART_COMMON_SIZES_H
 #define RAMPART_COMMON_SIZES_H
@@ -35,7 +35,8 @@ struct sizes {
 	uint32_t qp_reserve;	/* free ones that are kept */
 	uint64_t max_cqe;	/* entries of a completion queue, at most */
 	uint64_t qps_per_cq;	/* queue pairs whose send queues one completion queue holds; 0: it does not hold one */
-	uint64_t cqs;		/* one for receives, and as many for sends as the queue pairs need, or none if none holds one */
+	uint64_t cqs;		/* one for receives, and as many for sends as the queue pairs need, or none if none
+				 * holds one */
 	uint64_t slab_bytes;	/* registered message buffers */
 };
 
@@ -45,7 +46,8 @@ struct sizes_server {
 	uint64_t max_clients;		/* of a rail */
 	uint64_t credits, message_bytes, region_bytes;
 	uint64_t max_handshakes;	/* TLS connections of a shard before their clients are connected, at most */
-	uint64_t srq_depth, cq_depth;	/* messages in flight of a shard, entries of a completion queue; 0: the device's */
+	uint64_t srq_depth, cq_depth;	/* messages in flight of a shard, entries of a completion queue; 0: the
+					 * device's */
 	unsigned transport_mask;	/* a bit for each way that clients may come */
 	bool windows;
 	bool zerocopy;			/* buffers may wait for the kernel, too */
@@ -74,11 +76,11 @@ void sizes_of_client(const struct sizes_client *c, const struct sizes_device *d,
 /* Messages that all connections of an endpoint of clients may have in flight at most. */
 uint64_t sizes_client_depth_max(const struct sizes_client *c, const struct sizes_device *d);
 
-/* Descriptors that a server keeps room for when it starts, and does not start without. More are for sockets that wait for a
- * place. */
+/* Descriptors that a server keeps room for when it starts, and does not start without. More are for sockets that wait
+ * for a place. */
 uint64_t sizes_server_fds(const struct sizes_server *s);
-/* Descriptors that a load generator wants to have before it begins: of `clients`, `connecting` have a TLS connection open at
- * once, and over sockets each keeps one. */
+/* Descriptors that a load generator wants to have before it begins: of `clients`, `connecting` have a TLS connection
+ * open at once, and over sockets each keeps one. */
 uint64_t sizes_generator_fds(uint64_t clients, uint64_t connecting, bool sockets);
 
 /* Most accepted sockets that may wait for a place in a shard for `clients` clients. All shards together have

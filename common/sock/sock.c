@@ -170,7 +170,8 @@ static struct ep_buf_link *link_of(const struct sock *s, uint32_t buf)
 
 static void header_of(const struct ep_buf_link *l, uint8_t out[RECORD_HEADER_BYTES])
 {
-	const struct record r = { .kind = (enum record_kind)l->record, .bytes = l->length + l->behind_bytes, .imm = l->imm };
+	const struct record r = { .kind = (enum record_kind)l->record, .bytes = l->length + l->behind_bytes,
+				  .imm = l->imm };
 
 	record_encode(&r, out);
 }

@@ -124,9 +124,11 @@ static int take_element(char *element, bool first, struct tcp_options *o, char *
 	if (k && value && read_value(k, value, o))
 		return 0;
 	if (k)
-		snprintf(err, err_size, "--tcp: %s=%s is not allowed; allowed: %s", k->name, value ? value : "", k->allowed);
+		snprintf(err, err_size, "--tcp: %s=%s is not allowed; allowed: %s", k->name, value ? value : "",
+			 k->allowed);
 	else
-		snprintf(err, err_size, "--tcp: '%s' is not allowed; allowed: default or tuned, first, then nodelay=, quickack=, "
+		snprintf(err, err_size,
+			 "--tcp: '%s' is not allowed; allowed: default or tuned, first, then nodelay=, quickack=, "
 			 "send-buffer=, receive-buffer=, busy-poll=, zerocopy=, congestion=", element);
 	return -EINVAL;
 }
@@ -156,7 +158,8 @@ static json_t *if_asked(uint32_t n)
 json_t *tcp_options_json(const struct tcp_options *o)
 {
 	return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o, s:s?}", "nodelay", !o->delay, "quickack", o->quickack,
-			 "send_buffer_bytes", if_asked(o->send_buffer), "receive_buffer_bytes", if_asked(o->receive_buffer),
+			 "send_buffer_bytes", if_asked(o->send_buffer), "receive_buffer_bytes",
+			 if_asked(o->receive_buffer),
 			 "busy_poll_us", if_asked(o->busy_poll_us), "zerocopy_bytes", if_asked(o->zerocopy_bytes),
 			 "congestion", *o->congestion ? o->congestion : NULL);
 }

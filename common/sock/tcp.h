@@ -18,16 +18,18 @@ struct tcp_options {
 	bool quickack;			/* TCP_QUICKACK, set again after each read: the kernel takes it back */
 	uint32_t send_buffer, receive_buffer;	/* SO_SNDBUF, SO_RCVBUF: bytes; 0: the kernel's, which grow as needed */
 	uint32_t busy_poll_us;		/* SO_BUSY_POLL; 0: the system's */
-	uint32_t zerocopy_bytes;	/* SO_ZEROCOPY: messages from this size on are sent from where they are; 0: none */
+	uint32_t zerocopy_bytes;	/* SO_ZEROCOPY: messages from this size on are sent from where they are; 0:
+					 * none */
 	char congestion[TCP_CONGESTION_BYTES];	/* TCP_CONGESTION; empty: the system's */
 };
 
-/* Reads the value of --tcp: `default` or `tuned`, and options that differ from it, such as "tuned,zerocopy=64k". NULL is
- * `default`. 0, or -EINVAL with a line in `err`. Pure. */
-int tcp_parse(const char *text, struct tcp_options *out, char *err, size_t err_size) __attribute__((warn_unused_result));
+/* Reads the value of --tcp: `default` or `tuned`, and options that differ from it, such as "tuned,zerocopy=64k". NULL
+ * is `default`. 0, or -EINVAL with a line in `err`. Pure. */
+int tcp_parse(const char *text, struct tcp_options *out, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
 
-/* {nodelay, quickack, send_buffer_bytes, receive_buffer_bytes, busy_poll_us, zerocopy_bytes, congestion}; null: not asked
- * for. NULL when out of memory. */
+/* {nodelay, quickack, send_buffer_bytes, receive_buffer_bytes, busy_poll_us, zerocopy_bytes, congestion}; null: not
+ * asked for. NULL when out of memory. */
 json_t *tcp_options_json(const struct tcp_options *o) __attribute__((warn_unused_result));
 
 /* Sets the options of a connected socket, except SO_ZEROCOPY, because encrypting copies anyway. Options that the kernel

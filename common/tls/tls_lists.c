@@ -137,7 +137,8 @@ static int not_signed(const struct tls_files *f, X509_CRL *crl, char *err, size_
 	char name[120];
 
 	X509_NAME_oneline(X509_CRL_get_issuer(crl), name, sizeof(name));
-	snprintf(err, size, "revocation list %s: the signature is not that of its CA %s, as %s has it; get a new one from the "
+	snprintf(err, size,
+		 "revocation list %s: the signature is not that of its CA %s, as %s has it; get a new one from the "
 		 "CA", f->path[TLS_FILE_CRL], name, f->path[TLS_FILE_CA]);
 	return -EINVAL;
 }
@@ -150,7 +151,8 @@ static int refuse_delta(const struct tls_files *f, const X509_CRL *crl, char *er
 	if (X509_CRL_get_ext_by_NID(crl, NID_delta_crl, -1) < 0)
 		return 0;
 	X509_NAME_oneline(X509_CRL_get_issuer(crl), name, sizeof(name));
-	snprintf(err, size, "revocation list %s: that of CA %s is a delta list, which has only what has changed since another; "
+	snprintf(err, size,
+		 "revocation list %s: that of CA %s is a delta list, which has only what has changed since another; "
 		 "get the whole list from the CA", f->path[TLS_FILE_CRL], name);
 	return -EINVAL;
 }

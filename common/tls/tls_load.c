@@ -156,7 +156,8 @@ static int load_key(SSL_CTX *c, const struct tls_files *f, char *err, size_t siz
 	BIO_free(pem);
 	if (!ok && lacks_passphrase()) {
 		ERR_clear_error();
-		snprintf(err, size, "private key %s has a passphrase, for which nobody is asked; name a file without one "
+		snprintf(err, size,
+			 "private key %s has a passphrase, for which nobody is asked; name a file without one "
 			 "(`openssl pkey -in FILE -out FILE`) that only this user can read", f->path[TLS_FILE_KEY]);
 		return -EINVAL;
 	}

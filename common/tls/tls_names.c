@@ -54,8 +54,10 @@ int tls_names_check(const char *option, const char *patterns, char *err, size_t 
 
 	while (next_pattern(&patterns, &t))
 		if (!is_pattern(t)) {
-			snprintf(err, err_size, "--%s: '%.*s' is not allowed; allowed: DNS names, which may begin with *., "
-				 "IP addresses and URIs, divided by commas", option, is_printable(t) ? (int)t.n : 0, t.at);
+			snprintf(err, err_size,
+				 "--%s: '%.*s' is not allowed; allowed: DNS names, which may begin with *., "
+				 "IP addresses and URIs, divided by commas", option, is_printable(t) ? (int)t.n : 0,
+				 t.at);
 			return -EINVAL;
 		}
 	return 0;

@@ -215,11 +215,13 @@ static const char *refused_advice(int code)
 	case REFUSE_BUSY: return "the server has too much going on: try again later";
 	case REFUSE_FULL: return "the server is full: raise its --max-clients";
 	case REFUSE_DRAINING: return "the server is stopping";
-	case REFUSE_UNSUPPORTED: return "the client needs more than the server allows: see its --credits, --message-size, --region-size and --windows";
+	case REFUSE_UNSUPPORTED: return "the client needs more than the server allows: see its --credits, "
+					"--message-size, --region-size and --windows";
 	case REFUSE_BAD_SESSION: return "the session id is unknown, used or expired";
 	case REFUSE_BAD_HMAC: return "the RDMA request did not come from the owner of the TLS session";
 	case REFUSE_BAD_ADDRESS: return "the RDMA address is not the one the TLS session came from";
-	case REFUSE_NO_RESOURCES: return "the server has no queue pair, region, receive buffer or memory left: see its log and its device's limits";
+	case REFUSE_NO_RESOURCES: return "the server has no queue pair, region, receive buffer or memory left: see its "
+					 "log and its device's limits";
 	case REFUSE_INTERNAL: return "the server failed: see its log";
 	case REFUSE_STALE: return stale_advice();
 	case REFUSE_NOT_ALLOWED: return "the client's certificate has no name in the server's --allow-names";
@@ -243,7 +245,8 @@ const char *fail_advice(const struct fail *f)
 		if (f->code == FAIL_TLS_RECORDS)
 			return "the peer sent more TLS records than there is use for";
 		if (f->code == FAIL_TLS_ALPN)
-			return "the other end is another version of rampart, which does not speak rampart/2, or another service";
+			return "the other end is another version of rampart, which does not speak rampart/2, or "
+			       "another service";
 		return "the TLS handshake failed: do both sides use the same CA, TLS 1.3 and protocol rampart/2?";
 	case FAIL_CERTIFICATE: return "the peer's certificate was not accepted: check --ca, its dates and its names";
 	case FAIL_REFUSED: return refused_advice(f->code);
@@ -254,7 +257,8 @@ const char *fail_advice(const struct fail *f)
 	case FAIL_WC_STATUS: return "the RDMA connection broke: the peer is gone or did not answer";
 	case FAIL_TIMEOUT: return "the peer did not answer in time";
 	case FAIL_PROTOCOL:
-		return f->code == PROTO_REDIRECTED ? "the server sends its clients to another host: if that is intended, give --allow-redirect" :
+		return f->code == PROTO_REDIRECTED ? "the server sends its clients to another host: if that is "
+						     "intended, give --allow-redirect" :
 						     "the peer does not keep to the protocol";
 	case FAIL_CLOSED:
 		return f->code == REFUSE_DRAINING ? refused_advice(f->code) : "the peer closed the connection";

@@ -86,8 +86,8 @@ struct fail {
  * reject reasons that honest mistakes do not cause. */
 struct fail fail_row(const struct fail *f);
 
-/* "errno:ECONNREFUSED", "refused:full", "tls:bad_certificate", "tls:other", "cm:8", "wc:retry_exceeded", "timeout", "draining", ...
- * Returns `text`. */
+/* "errno:ECONNREFUSED", "refused:full", "tls:bad_certificate", "tls:other", "cm:8", "wc:retry_exceeded", "timeout",
+ * "draining", ... Returns `text`. */
 const char *fail_code_text(const struct fail *f, char *text, size_t size);
 
 /* A sentence for people: the meaning of the failure and, where known, the remedy. Static text, never NULL. */

@@ -100,7 +100,8 @@ static int by_count(const void *a, const void *b)
 
 static json_t *row_json(const char *stage, const char *code, uint64_t count, const char *meaning)
 {
-	return json_pack("{s:s, s:s, s:I, s:s}", "stage", stage, "code", code, "count", (json_int_t)count, "meaning", meaning);
+	return json_pack("{s:s, s:s, s:I, s:s}", "stage", stage, "code", code, "count", (json_int_t)count, "meaning",
+			 meaning);
 }
 
 json_t *fail_table_json(const struct fail_table *t)

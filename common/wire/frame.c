@@ -87,7 +87,8 @@ size_t frame_encode_bad_version(uint8_t theirs, uint8_t *buf)
 	char text[FRAME_REFUSE_TEXT_MAX + 1];
 	size_t n;
 
-	snprintf(text, sizeof(text), "the server speaks wire version %d, the client %u: both need programs of the same version",
+	snprintf(text, sizeof(text),
+		 "the server speaks wire version %d, the client %u: both need programs of the same version",
 		 FRAME_VERSION, theirs);
 	n = frame_encode_refuse(REFUSE_BAD_VERSION, text, buf);
 	buf[4] = theirs;
@@ -190,7 +191,8 @@ int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, co
 	if (out->queue_depth < 1 || out->queue_depth > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "HELLO queue depth: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "HELLO features: bits 0 to 7 are known; bit 4 goes with bit 0 and without bit 2; one of bits 6 and 7, without 0, 3, 4");
+		return bad(why, "HELLO features: bits 0 to 7 are known; bit 4 goes with bit 0 and without bit 2; one "
+				"of bits 6 and 7, without 0, 3, 4");
 	if (!psn_is_valid(out->psn, out->features))
 		return bad(why, "HELLO psn: must be below 2^24, and 0 without RDMA");
 	if (!hello_window_is_valid(out))
@@ -226,7 +228,8 @@ int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, co
 	if (out->credits < 1 || out->credits > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "GRANT credits: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "GRANT features: bits 0 to 7 are known; bit 4 goes with bit 0 and without bit 2; one of bits 6 and 7, without 0, 3, 4");
+		return bad(why, "GRANT features: bits 0 to 7 are known; bit 4 goes with bit 0 and without bit 2; one "
+				"of bits 6 and 7, without 0, 3, 4");
 	if (!psn_is_valid(out->psn, out->features))
 		return bad(why, "GRANT psn: must be below 2^24, and 0 without RDMA");
 	if (addr_port(&out->rdma) == 0 || addr_is_any(&out->rdma))
@@ -267,7 +270,8 @@ int frame_decode_control(const uint8_t *buf, size_t n, struct frame_control *out
 	interval_ms = be_get16(buf + 10);
 	if (what < CONTROL_STATS || what > CONTROL_WATCH)
 		return bad(why, "CONTROL request: must be 1 to 4");
-	if (what == CONTROL_WATCH ? interval_ms < FRAME_WATCH_MS_MIN || interval_ms > FRAME_WATCH_MS_MAX : interval_ms != 0)
+	if (what == CONTROL_WATCH ? interval_ms < FRAME_WATCH_MS_MIN || interval_ms > FRAME_WATCH_MS_MAX :
+	    interval_ms != 0)
 		return bad(why, "CONTROL interval: must be 100 to 60000 ms with WATCH, else 0");
 	*out = (struct frame_control){ .what = (enum control_what)what, .interval_ms = interval_ms };
 	return 0;

@@ -53,7 +53,8 @@ enum frame_feature {
 	FRAME_FEATURE_TICKET = 1 << 1,	/* a TLS session ticket with the GRANT; an offer, which a server may ignore */
 	FRAME_FEATURE_TAGS = 1 << 2,	/* every message carries a tag (msg_tag.h) */
 	FRAME_FEATURE_WINDOW = 1 << 3,	/* on request, the server WRITEs from the region to the client's window */
-	FRAME_FEATURE_WRITE_IMM = 1 << 4,	/* a WRITE with immediate data is a one-way message that asks for its credit */
+	FRAME_FEATURE_WRITE_IMM = 1 << 4,	/* a WRITE with immediate data is a one-way message that asks for its
+						 * credit */
 	FRAME_FEATURE_ALL_CREDITS = 1 << 5,	/* the client needs all of queue_depth, and cannot work with less */
 	/* With one of these two, messages go over a socket and not over RDMA: without PSNs, region or window. */
 	FRAME_FEATURE_TCP = 1 << 6,	/* a TCP connection to GRANT's address */

@@ -7,8 +7,8 @@
  * repetitions the interval covers both of theirs. The share of clients held has the interval of a proportion (Wilson's
  * score).
  *
- * Rounds are judged by the ratios of each round, in which both sides met the same machine. The least and the greatest of
- * 5 ratios and more are an interval of 93.75 % and more for their median (sign test), whatever their distribution.
+ * Rounds are judged by the ratios of each round, in which both sides met the same machine. The least and the greatest
+ * of 5 ratios and more are an interval of 93.75 % and more for their median (sign test), whatever their distribution.
  */
 #include "loadgen/analysis/baseline.h"
 
@@ -35,7 +35,8 @@ struct metric {
 	double percentile;
 	metric_fn *of_step;
 	bool higher_is_better;
-	bool only_rounds;		/* two runs of one workload have it in another figure already, or on other machines */
+	bool only_rounds;		/* two runs of one workload have it in another figure already, or on other
+					 * machines */
 };
 
 static const struct estimate unknown = { NAN, NAN, NAN };

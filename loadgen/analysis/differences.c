@@ -50,7 +50,8 @@ static int compare_memory(json_t *a, const json_t *base, const json_t *run, cons
 {
 	double x = read_amount(base, field), y = read_amount(run, field);
 
-	return fabs(x - y) > MEMORY_SHARE * fmin(x, y) ? add_difference(a, field, json_at(base, field), json_at(run, field)) : 0;
+	return fabs(x - y) > MEMORY_SHARE * fmin(x, y) ? add_difference(a, field, json_at(base, field),
+									json_at(run, field)) : 0;
 }
 
 static int compare_environment(json_t *a, const json_t *base, const json_t *run, const char *side)
@@ -69,7 +70,8 @@ static int compare_environment(json_t *a, const json_t *base, const json_t *run,
 /* Of two arrays that are not of the same length; NULL is none. */
 static int add_sizes(json_t *a, const char *field, const json_t *base, const json_t *run)
 {
-	json_t *x = json_integer((json_int_t)json_array_size(base)), *y = json_integer((json_int_t)json_array_size(run));
+	json_t *x = json_integer((json_int_t)json_array_size(base)),
+		*y = json_integer((json_int_t)json_array_size(run));
 	int ret = add_difference(a, field, x, y);
 
 	json_decref(x);

@@ -12,8 +12,8 @@
  *   ends share a machine, half of the softirqs are the server's, as each packet is sent by one end and received by the
  *   other, and the server takes at most what the machine was busy beside the generator. On two machines only the
  *   softirqs of the generator's are known, and the server's are taken to be the same.
- * - Memory is resident memory and the growth of the kernel's, of which half counts if both ends share the machine. It is
- *   an upper bound, because on Soft-RoCE queues count in both.
+ * - Memory is resident memory and the growth of the kernel's, of which half counts if both ends share the machine. It
+ *   is an upper bound, because on Soft-RoCE queues count in both.
  * - Pinned memory is that of a server set up as the run's was: its slab is for --max-clients, not for the clients held.
  */
 #include "loadgen/analysis/growth.h"

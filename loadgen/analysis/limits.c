@@ -12,8 +12,9 @@
  *   limit. Queues that a NIC's driver locks are not in pinned_bytes.
  * - Memory is an upper bound: on Soft-RoCE shared queues count as resident and as the kernel's.
  * - The network is that of the busiest port, in its busier direction. Rails have lines of one rate.
- * - RDMA connections have ports of the connection manager, separate from TCP's. Each client also had a TCP port, which is
- *   in TIME_WAIT for 60 s, so both run out at the same number of clients. Several addresses at either end allow more.
+ * - RDMA connections have ports of the connection manager, separate from TCP's. Each client also had a TCP port, which
+ *   is in TIME_WAIT for 60 s, so both run out at the same number of clients. Several addresses at either end allow
+ *   more.
  */
 #include "loadgen/analysis/limits.h"
 
@@ -103,7 +104,8 @@ static struct limit limit_of_use(const struct limits *ls, const char *resource, 
 /* Ports and clients: one for each client held. */
 static void add_counted(struct limits *ls, const char *resource, const char *side, const char *option, double limit)
 {
-	add_limit(ls, &(struct limit){ .resource = resource, .side = side, .option = option, .used = ls->held, .limit = limit,
+	add_limit(ls, &(struct limit){ .resource = resource, .side = side, .option = option, .used = ls->held,
+				       .limit = limit,
 				 .clients = ls->held, .base = 0, .per_client = 1 });
 }
 
@@ -111,7 +113,8 @@ static void add_counted(struct limits *ls, const char *resource, const char *sid
 
 static void read_setup(const json_t *run, struct setup *s)
 {
-	double buffers = read_amount(run, "server_config.receive_buffers"), bytes = read_amount(run, "server_config.message_bytes");
+	double buffers = read_amount(run, "server_config.receive_buffers"),
+		bytes = read_amount(run, "server_config.message_bytes");
 	double rails = fmax(read_amount(read_step(run, 0), "rails.available"), 1);
 
 	s->max_clients = read_amount(run, "server_config.max_clients");
@@ -132,8 +135,8 @@ static void add_queue(struct limits *ls, const char *resource, double limit)
 {
 	const struct setup *s = &ls->setup;
 	struct limit l = { .resource = resource, .side = "server", .used = s->depth + EP_BATCH, .limit = limit,
-			   .option = "--threads of rdma_server (a queue for each), or fewer --credits", .clients = ls->held,
-			   .base = NAN, .per_client = NAN };
+			   .option = "--threads of rdma_server (a queue for each), or fewer --credits",
+			   .clients = ls->held, .base = NAN, .per_client = NAN };
 	double most = sizes_share_of((limit - EP_BATCH) / s->credits, s->threads);
 
 	if (most > s->max_clients && limit > l.used) {
@@ -282,7 +285,8 @@ static double line_of(const json_t *run, const char *side)
 	snprintf(path, sizeof(path), "network.%s", side);
 	for (size_t i = 0; i < read_n_steps(run); i++) {
 		const json_t *o = json_at(read_step(run, i), path);
-		double now = read_amount(o, "line_bits_per_s") / 8 / (double)json_array_size(json_object_get(o, "ports"));
+		double now = read_amount(o, "line_bits_per_s") / 8 / (double)json_array_size(json_object_get(o,
+													     "ports"));
 
 		line = isfinite(now) ? now : line;
 	}
@@ -330,7 +334,8 @@ static void read_limits(struct limits *ls)
 	add_queues(ls);
 	add_network(ls, "server");
 	if (!ls->many_hosts) {
-		add_counted(ls, "ports", "generator", "net.ipv4.ip_local_port_range, or another address", res_port_range(json_at(ls->run, "environment.clients")));
+		add_counted(ls, "ports", "generator", "net.ipv4.ip_local_port_range, or another address",
+			    res_port_range(json_at(ls->run, "environment.clients")));
 		add_network(ls, "generator");
 	}
 	/* performance_test sets --max-clients of its own server to what the run needs: that is no limit. */

@@ -12,12 +12,12 @@
  * null. projected_clients is null if the use does not grow (per_client 0), and never below the clients held. Slabs and
  * receive queues, which are sized for --max-clients or --clients at the start, grow with that option.
  *
- * Resources: server nofile, memlock (pinned), max_qp, max_cq, max_mr, cqe (of the receive queue's CQ, the only one
- * that must grow), max_srq_wr, memory (resident plus the kernel's growth, against the machine's memory),
- * max_clients (not of a run that started the server, which set it); generator nofile, memlock, max_qp, memory,
- * ports (client ports of net.ipv4.ip_local_port_range, one for each RDMA connection); network of both ends. An unlimited
- * rlimit is left out, as is memlock if more was pinned than it allows: then the process may exceed it. If both ends share
- * machine and device (the steps' validity has that flag), device and memory limits count both ends together, side "both".
+ * Resources: server nofile, memlock (pinned), max_qp, max_cq, max_mr, cqe (of the receive queue's CQ, the only one that
+ * must grow), max_srq_wr, memory (resident plus the kernel's growth, against the machine's memory), max_clients (not of
+ * a run that started the server, which set it); generator nofile, memlock, max_qp, memory, ports (client ports of
+ * net.ipv4.ip_local_port_range, one for each RDMA connection); network of both ends. An unlimited rlimit is left out,
+ * as is memlock if more was pinned than it allows: then the process may exceed it. If both ends share machine and
+ * device (the steps' validity has that flag), device and memory limits count both ends together, side "both".
  *
  * NULL when out of memory; an empty array where there is nothing to say. */
 json_t *limits_analysis(const json_t *run);

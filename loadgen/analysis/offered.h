@@ -10,7 +10,8 @@
 
 #include "loadgen/analysis/knee.h"
 
-#define OFFERED_MAX 96			/* rates of a sweep (OPT_LIST_MAX) or of a search (CAPACITY_PROBES_MAX), and more */
+#define OFFERED_MAX 96			/* rates of a sweep (OPT_LIST_MAX) or of a search (CAPACITY_PROBES_MAX), and
+					 * more */
 
 /* What was measured at an offered rate: medians over its repetitions; NAN: not known. */
 struct offered_point {
@@ -24,8 +25,8 @@ struct offered_point {
 /* The steps of a number of clients and a size, in rising order of rates. Returns how many rates. */
 size_t offered_points(const json_t *steps, double clients, double bytes, struct offered_point out[OFFERED_MAX]);
 
-/* The knee, with rates in the place of clients: up to it what is achieved grows with what is offered, and p99 stays below
- * twice that of the lowest rate. Rates at which the generator was at its limit are left out. */
+/* The knee, with rates in the place of clients: up to it what is achieved grows with what is offered, and p99 stays
+ * below twice that of the lowest rate. Rates at which the generator was at its limit are left out. */
 void offered_knee(const struct offered_point *p, size_t n, struct knee *out);
 
 #define OFFERED_CROSSINGS_MAX 16
@@ -36,13 +37,13 @@ struct offered_crossing {
 	bool faster_beyond;
 };
 
-/* The crossings within the rates that both have, in rising order; curves are straight between points on logarithmic axes.
- * Returns how many. */
+/* The crossings within the rates that both have, in rising order; curves are straight between points on logarithmic
+ * axes. Returns how many. */
 size_t offered_crossings(const struct offered_point *base, size_t n_base, const struct offered_point *run, size_t n_run,
 			 struct offered_crossing out[OFFERED_CROSSINGS_MAX]);
 
-/* analysis.offered_load.curves of run.json: an element for each number of clients and size; null unless it is a sweep. NULL
- * when out of memory. */
+/* analysis.offered_load.curves of run.json: an element for each number of clients and size; null unless it is a sweep.
+ * NULL when out of memory. */
 json_t *offered_curves_json(const json_t *steps);
 /* Their knee in words. Returns `text`. */
 const char *offered_knee_text(const struct offered_point *p, size_t n, char *text, size_t size);

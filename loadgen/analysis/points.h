@@ -36,8 +36,8 @@ int points_by(const json_t *steps, const struct points_rule *rule, struct points
 	__attribute__((warn_unused_result));
 /* All steps of a run by the clients that were asked for. */
 int points_new(const json_t *run, struct points **out) __attribute__((warn_unused_result));
-/* Of steps of one number of clients and size with several offered rates (a sweep): the highest rate that was kept up with,
- * else the lowest. NAN: it is no sweep. */
+/* Of steps of one number of clients and size with several offered rates (a sweep): the highest rate that was kept up
+ * with, else the lowest. NAN: it is no sweep. */
 double points_main_rate(const json_t *steps);
 /* All steps, or those offered that rate; NAN: all. 0 or -ENOMEM. */
 int points_at(const json_t *run, double per_s, struct points **out) __attribute__((warn_unused_result));

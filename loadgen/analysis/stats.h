@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The statistics of intervals, fits and comparisons. Pure; no allocation. All confidence is 95 %, two-sided. Values that
- * are not finite are left out. */
+/* The statistics of intervals, fits and comparisons. Pure; no allocation. All confidence is 95 %, two-sided. Values
+ * that are not finite are left out. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_STATS_H
 #define RAMPART_LOADGEN_ANALYSIS_STATS_H
 

@@ -99,7 +99,8 @@ static size_t look_at_cpus(json_t *list, const char *side, const json_t *tuning,
 	uint32_t n, n_got;
 
 	/* Both may come from a server, which may say anything. */
-	if (!text || !may || cpu_list_parse(text, cpus, CPU_SETSIZE, &n) || cpu_list_parse(may, got, CPU_SETSIZE, &n_got))
+	if (!text || !may || cpu_list_parse(text, cpus, CPU_SETSIZE, &n) ||
+	    cpu_list_parse(may, got, CPU_SETSIZE, &n_got))
 		return 0;
 	snprintf(d.asked, sizeof(d.asked), "%u", cpus[index % n]);
 	if (strcmp(d.asked, may) == 0)
@@ -154,8 +155,8 @@ static size_t look_at_tcp(json_t *list, const char *side, const json_t *asked, c
 	if (poll > polls || poll < polls)
 		n += differ(list, side, "--tcp busy-poll", poll, polls, UNIT_NONE);
 	if (json_number_at(asked, "zerocopy_bytes") > 0 && json_is_false(json_at(got, "zerocopy")))
-		n += append(list, &(struct difference){ .setting = "--tcp zerocopy", .side = side, .asked = "zero copies",
-							.got = "copies" });
+		n += append(list, &(struct difference){ .setting = "--tcp zerocopy", .side = side,
+							.asked = "zero copies", .got = "copies" });
 	if (!name || !has || strcmp(name, has) == 0)
 		return n;
 	snprintf(d.asked, sizeof(d.asked), "%s", name);
@@ -166,7 +167,8 @@ static size_t look_at_tcp(json_t *list, const char *side, const json_t *asked, c
 static size_t look_at_thread(json_t *list, const char *side, const json_t *config, const json_t *thread, size_t index)
 {
 	const json_t *tuning = json_at(config, "tuning");
-	double wanted = json_number_at(thread, "inline_wanted_bytes"), granted = json_number_at(thread, "inline_granted_bytes");
+	double wanted = json_number_at(thread, "inline_wanted_bytes"),
+		granted = json_number_at(thread, "inline_granted_bytes");
 	size_t n = granted < wanted ? differ(list, side, "--inline", wanted, granted, UNIT_BYTES) : 0;
 
 	n += look_at_tcp(list, side, json_at(config, "tcp"), json_at(thread, "tcp"));
@@ -203,7 +205,7 @@ static const char *text_at(const json_t *o, const char *name)
 
 const char *untaken_text(const json_t *element, char *out, size_t size)
 {
-	snprintf(out, size, "%s: %s were asked for, the %s got %s", text_at(element, "setting"), text_at(element, "asked"),
-		 text_at(element, "side"), text_at(element, "got"));
+	snprintf(out, size, "%s: %s were asked for, the %s got %s", text_at(element, "setting"),
+		 text_at(element, "asked"), text_at(element, "side"), text_at(element, "got"));
 	return out;
 }

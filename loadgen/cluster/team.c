@@ -14,8 +14,8 @@
 
 /* Of each host: words of progress are not to be what keeps etcd busy. */
 #define TELL_HOST_NS (10 * NS_PER_MS)
-/* Maximum memory (json_memory) for what the leader let go in this run and the next one. The reports of 64 servers take less than
- * 2 MiB, a step takes some hundred bytes. */
+/* Maximum memory (json_memory) for what the leader let go in this run and the next one. The reports of 64 servers take
+ * less than 2 MiB, a step takes some hundred bytes. */
 #define GONE_BYTES_MAX (32 * 1024 * 1024)
 
 /* What a barrier of the running run is called in the cluster. */
@@ -84,7 +84,8 @@ static void drop_older(struct team *t, uint32_t step)
 	}
 }
 
-/* Keeps what the leader let go until a later run begins. False: all that is kept would take more memory than a run needs. */
+/* Keeps what the leader let go until a later run begins. False: all that is kept would take more memory than a run
+ * needs. */
 static bool keep_gone(struct team *t, const char *barrier, json_t *what)
 {
 	json_object_set_new(t->gone, barrier, what ? json_incref(what) : json_object());
@@ -107,7 +108,8 @@ static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
 	if (part_name(t, barrier, &step, &name) && strcmp(name, "step") == 0)
 		drop_older(t, step);
 	if (!keep_gone(t, barrier, what)) {
-		snprintf(why, sizeof(why), "the leader's messages to go on take more memory than a run needs; allowed: %d MiB", GONE_BYTES_MAX >> 20);
+		snprintf(why, sizeof(why), "the leader's messages to go on take more memory than a run needs; allowed: "
+					   "%d MiB", GONE_BYTES_MAX >> 20);
 		be_out(t, why);
 		return;
 	}
@@ -138,7 +140,8 @@ static void on_out(void *arg, const char *why)
 		return;
 	/* An etcd that is the leader's own ends with it. */
 	if (t->rank != 0 && json_is_true(json_object_get(cluster_about(t->cluster, 0), "has_etcd")))
-		snprintf(text, sizeof(text), "%s; that etcd is run by the leader, host %s (rank 0)", why, team_host_name(t, 0));
+		snprintf(text, sizeof(text), "%s; that etcd is run by the leader, host %s (rank 0)", why,
+			 team_host_name(t, 0));
 	else
 		snprintf(text, sizeof(text), "%s", why);
 	be_out(t, text);
@@ -190,7 +193,8 @@ static const struct cluster_events cluster_events = {
 
 int team_init(struct team *t, struct cluster *cluster, struct ev_loop *loop)
 {
-	*t = (struct team){ .cluster = cluster, .loop = loop, .rank = cluster_rank(cluster), .n = cluster_hosts(cluster) };
+	*t = (struct team){ .cluster = cluster, .loop = loop, .rank = cluster_rank(cluster),
+			    .n = cluster_hosts(cluster) };
 	t->gone = json_object();
 	if (!t->gone)
 		return -ENOMEM;
@@ -369,9 +373,10 @@ void team_tell(struct team *t, const struct team_live *mine, const char *wish)
 	if (t->out || (!wish && clock_now_ns() < t->tell_at_ns))
 		return;
 	t->tell_at_ns = clock_now_ns() + MAX(NS_PER_S, t->n * TELL_HOST_NS);
-	cluster_say(t->cluster, json_pack("{s:i, s:s, s:I, s:I, s:I, s:f, s:s*}", "hosts", (int)l.hosts, "phase", l.phase,
-		"connecting", (json_int_t)l.connecting, "connected", (json_int_t)l.connected, "failed", (json_int_t)l.failed,
-		"messages_per_s", l.messages_per_s, "wish", wish));
+	cluster_say(t->cluster, json_pack("{s:i, s:s, s:I, s:I, s:I, s:f, s:s*}", "hosts", (int)l.hosts, "phase",
+					  l.phase,
+		"connecting", (json_int_t)l.connecting, "connected", (json_int_t)l.connected, "failed",
+		(json_int_t)l.failed, "messages_per_s", l.messages_per_s, "wish", wish));
 }
 
 int64_t team_clock(const struct team *t, uint64_t now_ns)

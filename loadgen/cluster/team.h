@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The load hosts of a run (loadgen/cluster/cluster.h), from one run of a command to the next: a suite and a comparison have
- * several. What the leader lets go is kept until somebody wants it, since a host may still be writing the files of the run
- * before. Owning thread: main.
+/* The load hosts of a run (loadgen/cluster/cluster.h), from one run of a command to the next: a suite and a comparison
+ * have several. What the leader lets go is kept until somebody wants it, since a host may still be writing the files of
+ * the run before. Owning thread: main.
  */
 #ifndef RAMPART_LOADGEN_TEAM_H
 #define RAMPART_LOADGEN_TEAM_H
@@ -19,7 +19,8 @@
 /* All hosts begin to connect, and to measure, so long after the leader said so: news must have come to all by then. */
 #define TEAM_LEAD_NS (300 * NS_PER_MS)
 
-/* A leader that says nothing for so long is given up. Between two runs it may be writing a report, and says nothing meanwhile. */
+/* A leader that says nothing for so long is given up. Between two runs it may be writing a report, and says nothing
+ * meanwhile. */
 #define TEAM_SILENCE_NS (300 * NS_PER_S)
 
 /* What a host's clients do, for people. */
@@ -80,8 +81,8 @@ static inline bool team_is_over(const struct team *t)
 	return t && (t->out || (t->n_lost > 0 && !t->go_on_after_loss));
 }
 
-/* This host cannot run what the others do: it leaves them, and tells them why. The next run is not to begin. Leaving blocks;
- * so during a run it is put off until team_end_run. */
+/* This host cannot run what the others do: it leaves them, and tells them why. The next run is not to begin. Leaving
+ * blocks; so during a run it is put off until team_end_run. */
 void team_quit(struct team *t, const char *why);
 
 /* A run begins or ends on this host. */
@@ -104,8 +105,8 @@ uint64_t team_patience_ns(const struct team *t);
 const char *team_silence_text(const struct team *t, char *text, size_t size);
 /* Leader: hosts that have not arrived are put out of the run because of `why`, and told as lost. */
 void team_put_out_absent(struct team *t, uint32_t step, const char *name, const char *why);
-/* Runs the loop until the leader has let it go, or this host is out, which it is when the leader is given up; then NULL. Between
- * runs. */
+/* Runs the loop until the leader has let it go, or this host is out, which it is when the leader is given up; then
+ * NULL. Between runs. */
 json_t *team_wait(struct team *t, uint32_t step, const char *name);
 /* Leader: runs the loop until all hosts that are left arrived, `timeout_ns` at most. Between runs. */
 void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeout_ns);

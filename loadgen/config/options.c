@@ -416,7 +416,8 @@ const struct opts_spec loadgen_plan_options = {
 	.summary = "Says what --clients of a run with these options would need on each host, what runs out first, and\n"
 		   "what to set. It goes by the limits of devices, processes and machines and by the settings of the\n"
 		   "server that performance_test would start or that runs on --server. Connects no client. Takes the\n"
-		   "options of a run but --compare, --compare-set, --suite, --lead, --join and --cluster; --json writes\n"
+		   "options of a run but --compare, --compare-set, --suite, --lead, --join and --cluster; --json "
+		   "writes\n"
 		   "the plan.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),

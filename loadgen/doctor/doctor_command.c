@@ -50,7 +50,8 @@ static const struct opt options[] = {
 static const struct opts_spec spec = {
 	.program = "performance_test doctor",
 	.usage = "[options]",
-	.summary = "Checks whether this machine is ready for RDMA, and with --server the way to a server. For each thing\n"
+	.summary = "Checks whether this machine is ready for RDMA, and with --server the way to a server. For each "
+		   "thing\n"
 		   "that is wrong it says why it matters and which command mends it.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),

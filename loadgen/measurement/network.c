@@ -38,8 +38,10 @@ static const struct figure figures[] = {
 				{ { "max_retry_exceeded" }, 1 },
 				{ { "retry_exceeded_err", "retry_rnr_exceeded_err" }, 1 } } },
 	{ "rnr_naks_sent", { { { "out_of_buffer" }, 1 }, { { "rx_out_of_buffer" }, 1 }, { { "send_rnr_err" }, 1 } } },
-	{ "rnr_naks_received", { { { "rnr_nak_retry_err" }, 1 }, { { "rnr_naks_rcvd" }, 1 }, { { "rcvd_rnr_err" }, 1 } } },
-	{ "out_of_sequence", { { { "out_of_sequence" }, 1 }, { { "oos_drop_count" }, 1 }, { { "out_of_seq_request" }, 1 } } },
+	{ "rnr_naks_received", { { { "rnr_nak_retry_err" }, 1 }, { { "rnr_naks_rcvd" }, 1 },
+				 { { "rcvd_rnr_err" }, 1 } } },
+	{ "out_of_sequence", { { { "out_of_sequence" }, 1 }, { { "oos_drop_count" }, 1 },
+			       { { "out_of_seq_request" }, 1 } } },
 	{ "duplicate_requests", { { { "duplicate_request" }, 1 }, { { "dup_req" }, 1 } } },
 	{ "ecn_marked", { { { "np_ecn_marked_roce_packets" }, 1 }, { { "rx_ecn_marked_pkts" }, 1 } } },
 	{ "cnps_sent", { { { "np_cnp_sent" }, 1 }, { { "tx_cnp_pkts" }, 1 } } },
@@ -116,7 +118,8 @@ static void add_netdev(struct growth *g, const json_t *begin, const json_t *end)
 {
 	double out = growth_at(begin, end, "tx_packets"), in = growth_at(begin, end, "rx_packets");
 
-	if (g->v[PACKETS_OUT] + g->v[PACKETS_IN] > 0 && out + in < UNKNOWN_RATIO * (g->v[PACKETS_OUT] + g->v[PACKETS_IN]))
+	if (g->v[PACKETS_OUT] + g->v[PACKETS_IN] > 0 && out +
+	    in < UNKNOWN_RATIO * (g->v[PACKETS_OUT] + g->v[PACKETS_IN]))
 		g->loopback = true;
 	if (g->loopback)
 		return;
@@ -236,7 +239,8 @@ static json_t *copy_moment(const json_t *o)
 
 static json_t *port_json(const json_t *begin, const json_t *end, const struct growth *g, double window_s)
 {
-	json_t *o = json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "device", copy_text(end, "device"), "port",
+	json_t *o = json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "device", copy_text(end, "device"),
+			      "port",
 		json_whole(amount(end, "port")), "netdev", copy_text(end, "netdev"), "software",
 		json_is_true(json_object_get(end, "software")), "link_bits_per_s",
 		json_number(amount(end, "link_bits_per_s")), "link_lanes", json_whole(amount(end, "link_lanes")),

@@ -31,9 +31,10 @@ static uint64_t count_of(const struct step *s, bool (*counts)(const struct fail 
 
 struct rates rates_of(const struct step *s)
 {
-	return (struct rates){ .attempts = hist_count(s->total) + s->retries + fail_table_sum(&s->failures, is_of_connecting),
-			       .timeouts = count_of(s, is_timeout), .retries = s->retries, .refusals = count_of(s, is_refusal),
-			       .span_s = (double)s->span_ns / 1e9 };
+	return (struct rates){ .attempts = hist_count(s->total) + s->retries +
+			       fail_table_sum(&s->failures, is_of_connecting),
+			       .timeouts = count_of(s, is_timeout), .retries = s->retries,
+			       .refusals = count_of(s, is_refusal), .span_s = (double)s->span_ns / 1e9 };
 }
 
 double rates_ratio(const struct rates *r, uint64_t count)
@@ -53,6 +54,6 @@ json_t *rates_json(const struct step *s)
 	struct rates r = rates_of(s);
 
 	return json_pack("{s:o, s:I, s:o, s:o, s:o}", "span_s", json_number(r.span_s > 0 ? r.span_s : NAN), "attempts",
-			 (json_int_t)r.attempts, "timeouts", rate_json(&r, r.timeouts), "retries", rate_json(&r, r.retries),
-			 "refusals", rate_json(&r, r.refusals));
+			 (json_int_t)r.attempts, "timeouts", rate_json(&r, r.timeouts), "retries",
+			 rate_json(&r, r.retries), "refusals", rate_json(&r, r.refusals));
 }

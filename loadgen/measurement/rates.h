@@ -12,7 +12,8 @@ struct step;
 struct rates {
 	uint64_t attempts;		/* connection attempts that succeeded, were repeated, or finally failed */
 	uint64_t timeouts, retries, refusals;	/* of established connections and of connection attempts */
-	double span_s;			/* from when the first client was due until all were told to leave; 0: not known */
+	double span_s;			/* from when the first client was due until all were told to leave; 0: not
+					 * known */
 };
 
 /* The rates of a step, after step_collect. */

@@ -11,15 +11,16 @@
 
 const char *const report_adds[] = {
 	"clients.connected", "clients.handshakes", "clients.closing", "clients.control",
-	"events.tcp_accepted", "events.granted", "events.established", "events.handshakes_full", "events.handshakes_resumed",
+	"events.tcp_accepted", "events.granted", "events.established", "events.handshakes_full",
+	"events.handshakes_resumed",
 	"events.tickets", "events.messages_in", "events.messages_out", "events.bytes_in", "events.bytes_out",
-	"events.messages_checked", "events.messages_corrupt", "events.probes", "events.psn_verified", "events.psn_conflicts",
-	"events.receive_shortfalls", "events.refused.", "events.closed.",
+	"events.messages_checked", "events.messages_corrupt", "events.probes", "events.psn_verified",
+	"events.psn_conflicts", "events.receive_shortfalls", "events.refused.", "events.closed.",
 	"shards",
 	/* Figures of the whole machine are left out: two servers may share it. */
 	"resources.qps", "resources.cqs", "resources.mrs", "resources.pinned_bytes", "resources.cpu_user_s",
-	"resources.cpu_system_s", "resources.switches_voluntary", "resources.switches_involuntary", "resources.rss_bytes",
-	"resources.fds", "resources.threads", "resources.heap_bytes", "resources.net_bytes",
+	"resources.cpu_system_s", "resources.switches_voluntary", "resources.switches_involuntary",
+	"resources.rss_bytes", "resources.fds", "resources.threads", "resources.heap_bytes", "resources.net_bytes",
 	"pools.qp.", "pools.buffers.", "pools.psns_in_use", "pools.sessions", "pools.regions_in_use", "pools.admitted",
 	"effective.requests", "effective.doorbells", "effective.signalled", "effective.polls", "effective.empty_polls",
 	"effective.completions", "effective.threads",
@@ -92,8 +93,8 @@ static json_t *sum_values(json_t *const *v, size_t n, const char *const *adds, c
 }
 
 /* Sets the member `key` of `sum` to the sum of that member over all objects. */
-static void sum_member(json_t *sum, const char *key, json_t *const *of, size_t n, const char *const *adds, const char *path,
-		       unsigned depth)
+static void sum_member(json_t *sum, const char *key, json_t *const *of, size_t n, const char *const *adds,
+		       const char *path, unsigned depth)
 {
 	json_t *v[n];
 	char at[PATH_BYTES];

@@ -154,8 +154,8 @@ json_t *series_peak_json(const struct series_peak *p)
 		      "machine_busy_ratio", json_number(p->machine_busy_ratio));
 	for (int i = 0; i < SAMPLE_N; i++)
 		if (!sample_is_counter((enum sample_figure)i))
-			json_object_set_new(o, i == SAMPLE_AVAILABLE_BYTES ? "machine_available_least_bytes" : sample_names[i],
-					    figure_json((enum sample_figure)i, p->v[i]));
+			json_object_set_new(o, i == SAMPLE_AVAILABLE_BYTES ? "machine_available_least_bytes" :
+					    sample_names[i], figure_json((enum sample_figure)i, p->v[i]));
 	return o;
 }
 
@@ -170,7 +170,8 @@ static uint32_t column_of(struct side *side, const struct sample *sample, uint32
 	memcpy(c.name, sample->thread[i].name, sizeof(c.name));
 	for (uint32_t k = 0; k < i; k++)
 		c.which += strcmp(sample->thread[k].name, c.name) == 0;
-	while (at < side->n_columns && (strcmp(side->columns[at].name, c.name) != 0 || side->columns[at].which != c.which))
+	while (at < side->n_columns && (strcmp(side->columns[at].name, c.name) != 0 ||
+					side->columns[at].which != c.which))
 		at++;
 	if (at == side->n_columns && at < SAMPLE_THREADS_MAX)
 		side->columns[side->n_columns++] = c;
@@ -263,7 +264,8 @@ static json_t *threads_json(const struct side *side)
 	json_t *a = json_array();
 
 	for (uint32_t i = 0; i < side->n_columns; i++) {
-		size_t user = offsetof(struct row, thread) + i * sizeof(struct thread_time) + offsetof(struct thread_time, user_s);
+		size_t user = offsetof(struct row, thread) + i * sizeof(struct thread_time) +
+			offsetof(struct thread_time, user_s);
 		size_t system_ = user - offsetof(struct thread_time, user_s) + offsetof(struct thread_time, system_s);
 
 		json_array_append_new(a, json_pack("{s:s, s:o, s:o}", "name", side->columns[i].name, "cpu_user_s",
@@ -293,7 +295,7 @@ static json_t *side_json(const struct side *side)
 
 json_t *series_json(const struct series *s, double interval_s)
 {
-	return json_pack("{s:f, s:{s:O, s:O}, s:o, s:o}", "interval_s", interval_s, "phases", "t_s", s->phase_t_s, "name",
-			 s->phase_names, "server", side_json(&s->side[SIDE_SERVER]), "generator",
+	return json_pack("{s:f, s:{s:O, s:O}, s:o, s:o}", "interval_s", interval_s, "phases", "t_s", s->phase_t_s,
+			 "name", s->phase_names, "server", side_json(&s->side[SIDE_SERVER]), "generator",
 			 side_json(&s->side[SIDE_GENERATOR]));
 }

@@ -54,22 +54,24 @@ static json_t *resources_of(const struct step_target *t)
 	return o;
 }
 
-static json_t *target_json(const struct step *s, const struct step_target *t, const struct loadgen_config *cfg, const char *name)
+static json_t *target_json(const struct step *s, const struct step_target *t, const struct loadgen_config *cfg,
+			   const char *name)
 {
 	bool has = s->measured && !cfg->wl->idle;
 	json_t *end = t->reports[STEP_REPORT_END];
 	json_t *stages = s->mark_lost ? NULL : json_object_get(end ? end : t->reports[STEP_REPORT_AFTER], "stages_ns");
 
 	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}",
-		"target", name, "clients", (json_int_t)t->clients, "attempted", (json_int_t)t->attempted, "connected_peak",
-		(json_int_t)t->connected_peak, "connected_held", (json_int_t)t->connected_held, "failed", (json_int_t)t->failed,
-		"dropped", (json_int_t)t->dropped, "server_connected",
+		"target", name, "clients", (json_int_t)t->clients, "attempted", (json_int_t)t->attempted,
+		"connected_peak",
+		(json_int_t)t->connected_peak, "connected_held", (json_int_t)t->connected_held, "failed",
+		(json_int_t)t->failed, "dropped", (json_int_t)t->dropped, "server_connected",
 		json_whole(json_number_at(t->reports[STEP_REPORT_HELD], "clients.connected")), "connect_total_ns",
 		latency_json(t->total), "response_ns", latency_json(t->response), "throughput_msgs_per_s",
 		json_number(has ? t->messages_per_s : NAN), "throughput_bytes_per_s",
 		json_number(has ? t->messages_per_s * (double)s->bytes : NAN), "resources", resources_of(t), "network",
-		network_side_json(json_at(begin_of(t), "network"), json_at(end, "network"), s->loopback), "server_stages_ns",
-		or_null(stages), "server_pools", step_pools_names[t->pools], "server_before",
+		network_side_json(json_at(begin_of(t), "network"), json_at(end, "network"), s->loopback),
+		"server_stages_ns", or_null(stages), "server_pools", step_pools_names[t->pools], "server_before",
 		or_null(t->reports[STEP_REPORT_BASELINE]), "server_after", or_null(t->reports[STEP_REPORT_AFTER]));
 }
 
@@ -113,7 +115,8 @@ const char *step_fewest_text(const struct step *s, const struct loadgen_config *
 
 	text[0] = '\0';
 	if (t)
-		snprintf(text, size, "fewest at %s: %u of %u", cfg->targets.v[t - s->targets].name, t->connected_held, t->clients);
+		snprintf(text, size, "fewest at %s: %u of %u", cfg->targets.v[t - s->targets].name, t->connected_held,
+			 t->clients);
 	return text;
 }
 
@@ -123,6 +126,7 @@ const char *step_slowest_text(const struct step *s, const struct loadgen_config 
 
 	text[0] = '\0';
 	if (t)
-		snprintf(text, size, "slowest at %s: p50 %.3g ms", cfg->targets.v[t - s->targets].name, median_ns(t) / 1e6);
+		snprintf(text, size, "slowest at %s: p50 %.3g ms", cfg->targets.v[t - s->targets].name,
+			 median_ns(t) / 1e6);
 	return text;
 }

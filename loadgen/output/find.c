@@ -103,8 +103,8 @@ json_t *find_rate_json(const struct outcome *oc)
 	if (!oc->cfg->find_rate)
 		return json_null();
 	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:i, s:i, s:s}", "per_s", clients_json(slo.clients), "low",
-			 clients_json(slo.passed), "high", clients_json(slo.failed), "at_least", slo.at_least, "confirmed",
-			 slo.confirmed, "passes", slo.seen, "tries", slo.tries, "reason",
+			 clients_json(slo.passed), "high", clients_json(slo.failed), "at_least", slo.at_least,
+			 "confirmed", slo.confirmed, "passes", slo.seen, "tries", slo.tries, "reason",
 			 slo_reason(oc, &slo, text, sizeof(text)));
 }
 
@@ -127,7 +127,8 @@ json_t *find_json(const struct outcome *oc)
 		json_decref(hard);
 		hard = NULL;	/* no memory: nor has json_pack */
 	}
-	return json_pack("{s:o, s:o, s:o}", "slo_capacity", boundary_json(&slo, slo_reason(oc, &slo, text, sizeof(text))),
+	return json_pack("{s:o, s:o, s:o}", "slo_capacity",
+			 boundary_json(&slo, slo_reason(oc, &slo, text, sizeof(text))),
 			 "knee", curve_knee_json(oc->steps), "first_hard_failure", hard);
 }
 
@@ -139,7 +140,8 @@ void find_add_verdict(struct outcome *oc)
 	char text[384], measured[420];
 
 	if (oc->cfg->slo.n == 0) {
-		verdict_add_capacity(oc->verdict, "capacity", broke.passed, break_reason(oc, &broke, text, sizeof(text)), result);
+		verdict_add_capacity(oc->verdict, "capacity", broke.passed,
+				     break_reason(oc, &broke, text, sizeof(text)), result);
 		return;
 	}
 	if (oc->search_done && slo.clients == 0)

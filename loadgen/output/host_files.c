@@ -34,8 +34,8 @@ static bool skip_number(const char **p, const char *behind)
 /* A name that step_files.c gives a histogram: step-00008-1-connect.hlog, step-00008-1-64B-500ps-response.hgrm. */
 static bool is_histogram(const char *name)
 {
-	static const char *const ends[] = { "connect.hgrm", "connect.hlog", "response.hgrm", "response.hlog", "service.hgrm",
-					    "service.hlog" };
+	static const char *const ends[] = { "connect.hgrm", "connect.hlog", "response.hgrm", "response.hlog",
+					    "service.hgrm", "service.hlog" };
 	const char *p = name + strlen("step-");
 
 	if (strncmp(name, "step-", strlen("step-")) != 0 || !skip_number(&p, "-") || !skip_number(&p, "-"))
@@ -48,8 +48,8 @@ static bool is_histogram(const char *name)
 	return false;
 }
 
-/* The files that a member's run writes. A name that is none of theirs could be a page or a program of somebody's among the
- * leader's results. */
+/* The files that a member's run writes. A name that is none of theirs could be a page or a program of somebody's among
+ * the leader's results. */
 static bool is_of_run(const char *name)
 {
 	return strcmp(name, "run.json") == 0 || strcmp(name, "events.ndjson") == 0 || is_histogram(name);
@@ -75,7 +75,8 @@ static size_t find_files(DIR *dir, struct found *out, size_t max)
 	size_t n = 0;
 
 	while (n < max && (d = readdir(dir))) {
-		if (!is_of_run(d->d_name) || fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		if (!is_of_run(d->d_name) || fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
 			continue;
 		snprintf(out[n].name, sizeof(out[n].name), "%.128s", d->d_name);
 		out[n++].bytes = st.st_size;
@@ -161,7 +162,8 @@ static void tell_left_out(uint32_t rank, const char *host, uint32_t n, const cha
 	char name[64], shown[64];
 
 	if (n)
-		log_warn("host %s (rank %u) handed in %u files that are left out, the first being '%s': only files that a run writes are taken, "
+		log_warn("host %s (rank %u) handed in %u files that are left out, the first being '%s': only files "
+			 "that a run writes are taken, "
 			 "%d at most, of %d MiB together", utf8_show(host, name, sizeof(name)), rank, n,
 			 utf8_show(first, shown, sizeof(shown)), FILES_MAX, HOST_FILES_MAX >> 20);
 }

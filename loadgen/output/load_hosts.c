@@ -44,7 +44,8 @@ static json_t *device_json(const json_t *device)
 	if (!json_is_object(device))
 		return json_null();
 	return json_pack("{s:o, s:o, s:n}", "name", text_or_null(device, "name"), "is_software",
-			 json_is_boolean(software) ? json_boolean(json_is_true(software)) : json_null(), "link_bits_per_s");
+			 json_is_boolean(software) ? json_boolean(json_is_true(software)) : json_null(),
+			 "link_bits_per_s");
 }
 
 static json_t *build_json(const json_t *build)
@@ -57,8 +58,10 @@ static json_t *build_json(const json_t *build)
 
 static json_t *about_json(const json_t *about)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "kernel", text_or_null(about, "environment.kernel"), "cpu_model",
-			 text_or_null(about, "environment.cpu_model"), "cores", count_or_null(about, "environment.cores"),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "kernel", text_or_null(about, "environment.kernel"),
+			 "cpu_model",
+			 text_or_null(about, "environment.cpu_model"), "cores",
+			 count_or_null(about, "environment.cores"),
 			 "memory_bytes", count_or_null(about, "environment.memory_bytes"), "rdma_device",
 			 device_json(json_at(about, "environment.rdma_device")), "build",
 			 build_json(json_object_get(about, "build")));
@@ -71,8 +74,8 @@ int load_hosts_new(uint32_t n, struct load_hosts **out)
 	if (!h)
 		return -ENOMEM;
 	for (; h->n < n; h->n++) {
-		h->v[h->n].o = json_pack("{s:i, s:n, s:n, s:o, s:n, s:n, s:n, s:[]}", "rank", (int)h->n, "name", "address",
-					 "about", about_json(NULL), "clock", "lost", "files", "steps");
+		h->v[h->n].o = json_pack("{s:i, s:n, s:n, s:o, s:n, s:n, s:n, s:[]}", "rank", (int)h->n, "name",
+					 "address", "about", about_json(NULL), "clock", "lost", "files", "steps");
 		if (!h->v[h->n].o) {
 			load_hosts_free(h);
 			return -ENOMEM;
@@ -150,8 +153,8 @@ void load_hosts_step(struct load_hosts *h, uint32_t rank, const json_t *packed, 
 	if (!host || host->step)
 		return;
 	/* A host without clients has measured nothing. */
-	step = json_pack("{s:i, s:o, s:n, s:O}", "step", (int)h->index, "share", json_whole(share > 0 ? share : 0), "start_skew_ns",
-			 "own", share > 0 && own ? own : json_null());
+	step = json_pack("{s:i, s:o, s:n, s:O}", "step", (int)h->index, "share", json_whole(share > 0 ? share : 0),
+			 "start_skew_ns", "own", share > 0 && own ? own : json_null());
 	if (json_array_append_new(json_object_get(host->o, "steps"), step))
 		return;
 	host->step = step;

@@ -15,8 +15,8 @@ struct load_hosts;
 int load_hosts_new(uint32_t n, struct load_hosts **out) __attribute__((warn_unused_result));
 void load_hosts_free(struct load_hosts *h);	/* NULL-safe */
 
-/* What a host said when it joined: {name, address, environment{kernel, cpu_model, cores, memory_bytes, rdma_device{name,
- * is_software}}, build{version, git_commit}}. What is missing or of another type becomes null. */
+/* What a host said when it joined: {name, address, environment{kernel, cpu_model, cores, memory_bytes,
+ * rdma_device{name, is_software}}, build{version, git_commit}}. What is missing or of another type becomes null. */
 void load_hosts_about(struct load_hosts *h, uint32_t rank, const json_t *about);
 /* The leader's CLOCK_MONOTONIC less the host's, and how wrong that may be. */
 void load_hosts_clock(struct load_hosts *h, uint32_t rank, int64_t offset_ns, uint64_t error_ns);

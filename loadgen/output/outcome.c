@@ -102,8 +102,8 @@ static void add_verdict(struct outcome *o, const struct step *s)
 	if (!s->started || outcome_is_aborted(o))
 		return;
 	if (loadgen_is_search(o->cfg)) {
-		/* A search provokes failures, so the usual criteria do not apply; data must be right all the same. Whether a probe
-		 * was disturbed counts if it is not made again (agenda_tell). */
+		/* A search provokes failures, so the usual criteria do not apply; data must be right all the same.
+		 * Whether a probe was disturbed counts if it is not made again (agenda_tell). */
 		verdict_add_integrity(o->verdict, s);
 		return;
 	}

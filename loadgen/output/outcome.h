@@ -23,9 +23,11 @@ struct outcome {
 	json_t *server_infos[TARGETS_MAX];	/* INFO of each server; NULL until it came */
 	json_t *generator_dev;		/* the RDMA device the workers use; NULL until they were made */
 	json_t *generator_place;	/* effective_describe of its machine, with the workers' memory; NULL likewise */
-	json_t *not_taken;		/* settings that did not take effect (loadgen/analysis/untaken.h); each was warned of */
+	json_t *not_taken;		/* settings that did not take effect (loadgen/analysis/untaken.h); each was
+					 * warned of */
 	json_t *steps, *verdict;	/* of run.json */
-	struct load_hosts *hosts;		/* of a run on several; NULL: this is the only one. Freed with the rest */
+	struct load_hosts *hosts;		/* of a run on several; NULL: this is the only one. Freed with the
+						 * rest */
 	struct series *series;		/* what both machines used; NULL until the run begins */
 	json_t *floor_before, *floor_after;	/* of run.json; NULL until they were measured */
 	struct capacity capacity;	/* what the steps say of it */

@@ -73,7 +73,8 @@ static int make_dir(struct results *r, int parent, const char *path, const char 
 	return -EEXIST;
 }
 
-/* Makes events.ndjson, and tries whether anything can be written to it: a quota may be used up on a disk that has room. */
+/* Makes events.ndjson, and tries whether anything can be written to it: a quota may be used up on a disk that has
+ * room. */
 static int begin_events(struct results *r)
 {
 	int ret;
@@ -151,8 +152,8 @@ int results_new(const char *parent, const char *name, uint64_t bytes_needed, str
 	int ret = r ? make(r, parent, name, bytes_needed, why, sizeof(why)) : -ENOMEM;
 
 	if (ret) {
-		snprintf(err, err_size, "cannot make a results folder in %s: %s%s%s; name another with --output", parent,
-			 path_error(ret), why[0] ? ": " : "", why);
+		snprintf(err, err_size, "cannot make a results folder in %s: %s%s%s; name another with --output",
+			 parent, path_error(ret), why[0] ? ": " : "", why);
 		free(r);
 		return ret;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The results folder: results/<UTC time>-<name>/ with run.json, events.ndjson, histograms, server.log. It is opened once;
- * files are made in it as common/base/paths.h says, so that no symbolic link leads out of it.
+/* The results folder: results/<UTC time>-<name>/ with run.json, events.ndjson, histograms, server.log. It is opened
+ * once; files are made in it as common/base/paths.h says, so that no symbolic link leads out of it.
  *
  * Owning thread: main.
  */
@@ -16,7 +16,8 @@
 struct hist;
 struct results;
 
-/* Makes the folder (and its parents) where there is room for files of `bytes_needed`. 0 or -errno with a line in `err`. */
+/* Makes the folder (and its parents) where there is room for files of `bytes_needed`. 0 or -errno with a line in
+ * `err`. */
 int results_new(const char *parent, const char *name, uint64_t bytes_needed, struct results **out, char *err,
 		size_t err_size) __attribute__((warn_unused_result));
 void results_free(struct results *r);	/* NULL-safe */
@@ -34,8 +35,8 @@ bool results_are_incomplete(const struct results *r);
 /* The error of the first file that was lost, 0 if none was. */
 int results_error(const struct results *r);
 
-/* Nothing more is written, by a server either: removes events.ndjson and server.log if nothing could be written to them,
- * and the folder if there is no file in it. True if files are left. */
+/* Nothing more is written, by a server either: removes events.ndjson and server.log if nothing could be written to
+ * them, and the folder if there is no file in it. True if files are left. */
 bool results_tidy(struct results *r);
 
 /* Appends {"t": seconds since the start, "event": name, ...fields} to events.ndjson and flushes it; what cannot be
@@ -54,8 +55,8 @@ int results_json(struct results *r, const char *file, json_t *o) __attribute__((
 /* Writes a JSON file elsewhere (path_write). 0 or -errno. */
 int results_write_json(const char *path, json_t *o) __attribute__((warn_unused_result));
 
-/* ISO 8601 UTC with milliseconds, into `text`: when the folder was made and what has passed since, whatever the machine's
- * clock was set to meanwhile; the clock's time if `r` is NULL. */
+/* ISO 8601 UTC with milliseconds, into `text`: when the folder was made and what has passed since, whatever the
+ * machine's clock was set to meanwhile; the clock's time if `r` is NULL. */
 const char *results_time_text(const struct results *r, char *text, size_t size);
 
 #endif

@@ -90,20 +90,21 @@ static json_t *config_json(const struct loadgen_config *c)
 		"phased", c->phased, "tls_resume", c->tls_resume, "active",
 		c->active ? json_integer((json_int_t)c->active) : json_null(), "churn_per_s",
 		(json_int_t)c->churn_per_s, "cycles", c->cycles ? json_integer((json_int_t)c->cycles) : json_null(),
-		"message_sizes", sizes, "rate_per_s", c->rates.n == 1 ? json_integer((json_int_t)c->rates.v[0]) : json_null(),
-		"rate_per_client_per_s",
+		"message_sizes", sizes, "rate_per_s", c->rates.n == 1 ? json_integer((json_int_t)c->rates.v[0]) :
+		json_null(), "rate_per_client_per_s",
 		c->rate_per_client ? json_integer((json_int_t)c->rate_per_client) : json_null(), "arrival",
 		loadgen_arrival_names[c->arrival], "operation", loadgen_operation_names[c->operation], "chunk_bytes",
 		(json_int_t)c->chunk_bytes, "mix", c->mix_text, "tuning", tuning_json(&c->tuning),
-		"message_auth", c->message_auth, "coalesce", (json_int_t)c->coalesce, "clients", (json_int_t)c->clients, "slo", c->slo_text,
-		"find_capacity", c->find_capacity, "reconnect_s", (double)c->reconnect_ns / 1e9,
+		"message_auth", c->message_auth, "coalesce", (json_int_t)c->coalesce, "clients", (json_int_t)c->clients,
+		"slo", c->slo_text, "find_capacity", c->find_capacity, "reconnect_s", (double)c->reconnect_ns / 1e9,
 		"sample_interval_s", (double)c->sample_interval_ns / 1e9, "memory_floor_ratio",
 		(double)c->memory_floor_percent / 100, "cpu_floor_ratio", (double)c->cpu_floor_percent / 100,
 		"tcp", tcp_options_json(&c->sock.tcp));
 }
 
 /* Values of a figure in the steps of one number of clients and size. Returns how many. */
-static size_t figures_of(const json_t *steps, double clients, double bytes, const char *path, double unit, double *out, size_t max)
+static size_t figures_of(const json_t *steps, double clients, double bytes, const char *path, double unit, double *out,
+			 size_t max)
 {
 	const json_t *step;
 	size_t i, n = 0;
@@ -111,8 +112,8 @@ static size_t figures_of(const json_t *steps, double clients, double bytes, cons
 	json_array_foreach(steps, i, step) {
 		double v = json_number_at(step, path);
 
-		if (json_number_at(step, "target_clients") == clients && json_number_at(step, "message_bytes") == bytes &&
-		    isfinite(v) && n < max)
+		if (json_number_at(step, "target_clients") == clients &&
+		    json_number_at(step, "message_bytes") == bytes && isfinite(v) && n < max)
 			out[n++] = v / unit;
 	}
 	return n;
@@ -129,11 +130,13 @@ static json_t *repetitions_of(const struct outcome *oc, json_int_t clients, json
 	double v[128];
 
 	for (size_t k = 0; k < sizeof(figures) / sizeof(figures[0]); k++) {
-		size_t n = figures_of(oc->steps, (double)clients, (double)bytes, figures[k].path, figures[k].unit, v, 128);
+		size_t n = figures_of(oc->steps, (double)clients, (double)bytes, figures[k].path, figures[k].unit, v,
+				      128);
 		double median = stats_median(v, n); /* sorts */
 
 		if (n)
-			json_object_set_new(o, figures[k].name, json_pack("{s:f, s:f, s:f, s:I}", "median", median, "min", v[0],
+			json_object_set_new(o, figures[k].name, json_pack("{s:f, s:f, s:f, s:I}", "median", median,
+									  "min", v[0],
 									  "max", v[n - 1], "runs", (json_int_t)n));
 	}
 	return o;
@@ -226,12 +229,13 @@ json_t *run_json(const struct outcome *oc, const struct results *results, int ar
 		"ended_at", results_time_text(results, ended, sizeof(ended)), "status",
 		done ? "completed" : oc->stop_reason == STOP_ABORTED ? "aborted" : "stopped",
 		"stop_reason", stop_reason_names[oc->stop_reason], "stop_detail", oc->stop_detail,
-		"exit_status", exit_status, "files_incomplete", results_are_incomplete(results), "device_events", async_json(),
-		"control_reconnects", oc->control_reconnects, "server_restarts", oc->server_restarts,
+		"exit_status", exit_status, "files_incomplete", results_are_incomplete(results), "device_events",
+		async_json(), "control_reconnects", oc->control_reconnects, "server_restarts", oc->server_restarts,
 		"argv", argv_json(argc, argv),
 		"build", build_info_json(), "server_build", server_build ? server_build : json_null(),
 		"server_config", server_config ? server_config : json_null(), "environment",
-		environment_json(oc), "config", with_counts(oc->cfg, config_json(oc->cfg)), "steps", oc->steps, "verdict", oc->verdict,
+		environment_json(oc), "config", with_counts(oc->cfg, config_json(oc->cfg)), "steps", oc->steps,
+		"verdict", oc->verdict,
 		"analysis", "repetitions", repetitions_json(oc), "memory", read_memory_growth_json(oc->steps),
 		"capacity", find_json(oc), "usl", curve_usl_json(oc->steps), "not_taken", oc->not_taken);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How large the files of a run become. See space.h. The amounts are those of runs with 10 to 10,000 clients, rounded up. */
+/* How large the files of a run become. See space.h. The amounts are those of runs with 10 to 10,000 clients, rounded
+ * up. */
 #include "loadgen/output/space.h"
 
 #include <sys/param.h>

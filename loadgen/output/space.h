@@ -7,8 +7,8 @@
 
 struct loadgen_config;
 
-/* Bytes of a run's folder, its report included. The file of --trace is not: how many operations it will hold is not known,
- * and it may be on another disk. */
+/* Bytes of a run's folder, its report included. The file of --trace is not: how many operations it will hold is not
+ * known, and it may be on another disk. */
 uint64_t space_needed(const struct loadgen_config *cfg);
 
 #endif

@@ -128,7 +128,8 @@ static bool next_of_knee(struct agenda *a, const json_t *steps)
 	clients = times_measured(steps, "target_clients", k.clients) < 2 ? k.clients : k.beyond;
 	if (times_measured(steps, "target_clients", clients) >= 2)
 		return false;
-	a->probe = (struct capacity_probe){ .clients = (uint32_t)clients, .of = CAPACITY_N, .purpose = CAPACITY_CONFIRM };
+	a->probe = (struct capacity_probe){ .clients = (uint32_t)clients, .of = CAPACITY_N,
+					    .purpose = CAPACITY_CONFIRM };
 	a->knee_probes++;
 	return true;
 }
@@ -184,7 +185,8 @@ bool agenda_next(struct agenda *a, struct outcome *oc)
 
 bool agenda_is_last(const struct agenda *a, const struct loadgen_config *c)
 {
-	return !loadgen_is_search(c) && a->rate_index + 1 >= c->rates.n && a->size_index + 1 == c->sizes.n && a->repetition == c->repeat &&
+	return !loadgen_is_search(c) && a->rate_index + 1 >= c->rates.n && a->size_index + 1 == c->sizes.n &&
+		a->repetition == c->repeat &&
 	       a->step_index + 1 == c->steps.n;
 }
 
@@ -203,6 +205,7 @@ json_t *agenda_probe_json(const struct agenda *a, const struct loadgen_config *c
 	if (!loadgen_is_search(c))
 		return json_null();
 	return json_pack("{s:s, s:s, s:s?, s:b}", "purpose", capacity_purpose_names[a->probe.purpose], "of",
-			 c->find_rate ? "slo_rate" : a->probe.of == CAPACITY_N ? "knee" : capacity_boundary_names[a->probe.of], "slo",
+			 c->find_rate ? "slo_rate" : a->probe.of == CAPACITY_N ? "knee" :
+			 capacity_boundary_names[a->probe.of], "slo",
 			 c->slo.n ? slo_result_names[a->probe.slo] : NULL, "hard_failure", a->probe.broke);
 }

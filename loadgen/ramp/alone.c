@@ -6,7 +6,8 @@
 
 static void connect_one(struct alone *a, const struct loadgen_config *cfg, struct crew *crew)
 {
-	struct worker_task task = { .clients = 1, .bytes = cfg->sizes.v[0], .upto = current_last_stage(cfg), .alone = true };
+	struct worker_task task = { .clients = 1, .bytes = cfg->sizes.v[0], .upto = current_last_stage(cfg),
+				    .alone = true };
 
 	a->left--;
 	a->leaving = false;

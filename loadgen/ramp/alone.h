@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connects clients one at a time while the server has no others (loadgen/measurement/connect_floor.h), until one fails. Owning thread:
- * main.
+/* Connects clients one at a time while the server has no others (loadgen/measurement/connect_floor.h), until one fails.
+ * Owning thread: main.
  */
 #ifndef RAMPART_LOADGEN_ALONE_H
 #define RAMPART_LOADGEN_ALONE_H
@@ -19,7 +19,8 @@ struct alone {
 };
 
 /* Tells the first of --floor clients to connect. 0 or -ENOMEM. */
-int alone_begin(struct alone *a, const struct loadgen_config *cfg, struct crew *crew) __attribute__((warn_unused_result));
+int alone_begin(struct alone *a, const struct loadgen_config *cfg, struct crew *crew)
+	__attribute__((warn_unused_result));
 /* Call when a worker has fulfilled an order. True when all clients have tried and are gone. */
 bool alone_advance(struct alone *a, const struct loadgen_config *cfg, struct crew *crew);
 /* Lets no further client connect; the present client fails if it is not connected yet. */

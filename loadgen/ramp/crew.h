@@ -38,7 +38,8 @@ void crew_client_config(const struct loadgen_config *c, struct client_config *ou
  * `targets` is read during the call only. `on_progress` is called on a worker's thread (worker.h). 0, or -errno with a
  * line in `err`; workers made before the failure stay in the crew. */
 int crew_start(struct crew *c, const struct loadgen_config *cfg, const struct sut_place *targets, uint32_t n_targets,
-	       void (*on_progress)(void *arg), void *arg, char *err, size_t err_size) __attribute__((warn_unused_result));
+	       void (*on_progress)(void *arg), void *arg, char *err, size_t err_size)
+	__attribute__((warn_unused_result));
 /* Ends the threads and frees the workers. An empty crew is allowed. */
 void crew_dismiss(struct crew *c);
 /* Tells the threads to end, without waiting. */

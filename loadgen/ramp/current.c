@@ -81,7 +81,8 @@ static void set_senders(struct current *c, const struct crew *crew, uint32_t n_t
 		c->step->senders += share[i];
 }
 
-int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, uint32_t repetition, const struct suts *suts)
+int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, uint32_t repetition,
+		  const struct suts *suts)
 {
 	uint32_t share[TARGETS_MAX], target = 0;
 	struct pulse_moment now;
@@ -108,7 +109,8 @@ int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, ui
 	c->last_moved_ns = 0;
 	now = this_moment();
 	pulse_start(&c->pulse, CURRENT_TICK_NS, &now);
-	results_event(c->results, "step_start", json_pack("{s:i, s:i, s:I}", "clients", target, "repetition", repetition,
+	results_event(c->results, "step_start", json_pack("{s:i, s:i, s:I}", "clients", target, "repetition",
+							  repetition,
 		"message_bytes", (json_int_t)bytes));
 	return 0;
 }
@@ -129,8 +131,8 @@ void current_beat(struct current *c)
 
 void current_order(const struct current *c, struct crew *crew, enum worker_order order)
 {
-	struct worker_task whole = { .clients = c->total, .active = senders_of(c), .bytes = c->step->bytes, .upto = c->upto,
-				     .rate = c->step->rate };
+	struct worker_task whole = { .clients = c->total, .active = senders_of(c), .bytes = c->step->bytes,
+				     .upto = c->upto, .rate = c->step->rate };
 
 	crew_order(crew, order, &whole, c->dealt);
 }
@@ -139,7 +141,8 @@ void current_order(const struct current *c, struct crew *crew, enum worker_order
 
 enum stage current_last_stage(const struct loadgen_config *cfg)
 {
-	static const enum stage silent[] = { [TRANSPORT_RDMA] = STAGE_RDMA_CONNECT, [TRANSPORT_TCP] = STAGE_SOCKET_CONNECT,
+	static const enum stage silent[] = { [TRANSPORT_RDMA] = STAGE_RDMA_CONNECT,
+					     [TRANSPORT_TCP] = STAGE_SOCKET_CONNECT,
 					     [TRANSPORT_TLS] = STAGE_PSN_EXCHANGE };
 
 	return cfg->wl->silent ? silent[cfg->transport] : STAGE_FIRST_REPLY;
@@ -293,7 +296,8 @@ bool current_cycles_are_done(struct current *c, const struct crew *crew)
 		c->last_cycles = cycles;
 		c->last_cycle_ns = now;
 	}
-	return c->cfg->cycles && (cycles * c->total >= c->cfg->cycles * c->step->target || now - c->last_cycle_ns > PATIENCE_NS);
+	return c->cfg->cycles && (cycles * c->total >= c->cfg->cycles * c->step->target ||
+				  now - c->last_cycle_ns > PATIENCE_NS);
 }
 
 bool current_is_stuck(struct current *c, const struct crew *crew)

@@ -49,7 +49,8 @@ void current_clear(struct current *c);
 /* Distributes the clients of all hosts over the servers; `infos` are the servers' descriptions. */
 void current_deal(struct current *c, uint32_t total, const struct suts *suts, json_t *const infos[TARGETS_MAX]);
 /* Begins a step with this host's share of the distributed clients. 0 or -ENOMEM. */
-int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, uint32_t repetition, const struct suts *suts)
+int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, uint32_t repetition,
+		  const struct suts *suts)
 	__attribute__((warn_unused_result));
 /* Ends the step and frees it. */
 void current_end(struct current *c);

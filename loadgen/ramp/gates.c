@@ -71,7 +71,8 @@ uint32_t gates_connected(const struct ramp *r)
 
 void gates_compare_fabrics(struct ramp *r)
 {
-	static const char *const kinds[] = { "rdma_device.link", "rdma_device.is_software", "rdma_device.path_mtu_bytes" };
+	static const char *const kinds[] = { "rdma_device.link", "rdma_device.is_software",
+					     "rdma_device.path_mtu_bytes" };
 	static const char *const words[] = { "link", "software device", "path MTU" };
 	const json_t *mine;
 	char why[256];
@@ -184,7 +185,8 @@ void gates_announce(struct ramp *r)
 	dealt = json_array();
 	for (uint32_t i = 0; i < r->suts.n; i++)
 		json_array_append_new(dealt, json_integer((json_int_t)r->current.dealt[i]));
-	team_go(r->team, r->step_number, "step", json_pack("{s:o, s:I, s:I, s:I}", "clients", dealt, "bytes", (json_int_t)s->bytes,
+	team_go(r->team, r->step_number, "step", json_pack("{s:o, s:I, s:I, s:I}", "clients", dealt, "bytes",
+							   (json_int_t)s->bytes,
 		"repetition", (json_int_t)s->repetition, "rate", (json_int_t)s->rate), 0);
 }
 
@@ -220,7 +222,8 @@ static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *de
 	return true;
 }
 
-/* Reads the step that the leader announced, which is not trusted. False: this host has left the run, because it is not valid. */
+/* Reads the step that the leader announced, which is not trusted. False: this host has left the run, because it is not
+ * valid. */
 static bool read_step(struct ramp *r, const json_t *what, struct step_figures *f)
 {
 	*f = (struct step_figures){ .bytes = figure_at(what, "bytes"), .repetition = figure_at(what, "repetition"),
@@ -275,7 +278,8 @@ enum gates_news gates_read_news(struct ramp *r, struct step_figures *f)
 void gates_tell_end(struct ramp *r)
 {
 	if (gates_has_others(r) && team_leads(r->team))
-		team_go(r->team, RUN_STEP, "end", json_pack("{s:s, s:s}", "reason", stop_reason_names[r->outcome->stop_reason],
+		team_go(r->team, RUN_STEP, "end", json_pack("{s:s, s:s}", "reason",
+							    stop_reason_names[r->outcome->stop_reason],
 							    "detail", r->outcome->stop_detail), 0);
 }
 
@@ -378,7 +382,8 @@ static void on_go(void *arg, uint32_t step, const char *name, json_t *what, uint
 		ramp_advance(r);
 	} else if (step == r->step_number && strcmp(name, "cut") == 0) {
 		on_cut(r, what);
-	} else if (step == r->step_number && g < GATE_N && r->gate == g && (r->phase == RAMP_GATE || r->phase == RAMP_DRAIN)) {
+	} else if (step == r->step_number && g < GATE_N && r->gate == g &&
+		   (r->phase == RAMP_GATE || r->phase == RAMP_DRAIN)) {
 		r->gate_traffic = json_is_true(json_object_get(what, "traffic"));
 		go_at(r, at_ns);
 	}
@@ -499,7 +504,8 @@ void gates_late(struct ramp *r, bool first)
 		return;
 	}
 	if (team_leads(r->team))
-		snprintf(why, sizeof(why), "hosts that did not arrive at the gate \"%s\" could not be put out of the run", name);
+		snprintf(why, sizeof(why),
+			 "hosts that did not arrive at the gate \"%s\" could not be put out of the run", name);
 	else
 		snprintf(why, sizeof(why), "host %.64s (rank 0) did not let the run pass the gate \"%s\" within %u s",
 			 team_host_name(r->team, 0), name, waited_s(r));

@@ -535,8 +535,8 @@ const struct phase order_phases[RAMP_N] = {
 	[RAMP_FOLLOW_UP] = { .name = "connecting alone", .timeout_s = 60, .begin = begin_alone,
 			     .advance = advance_follow_up, .on_deadline = on_alone_late },
 	[RAMP_GATE] = { .name = "waiting for hosts", .timeout_ns = gates_timeout_ns, .on_deadline = on_gate_late },
-	[RAMP_AWAIT] = { .name = "waiting for the leader", .timeout_ns = await_timeout_ns, .begin = await_leader, .advance = await_leader,
-			 .on_deadline = gates_await_late },
+	[RAMP_AWAIT] = { .name = "waiting for the leader", .timeout_ns = await_timeout_ns, .begin = await_leader,
+			 .advance = await_leader, .on_deadline = gates_await_late },
 	[RAMP_STOP] = { .name = "stopping server", .timeout_s = 20, .begin = begin_stop, .on_deadline = on_stop_late },
 	[RAMP_DONE] = { .name = "done", .begin = begin_done },
 };

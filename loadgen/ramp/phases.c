@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See phases.h. ramp_enter is the only writer of `phase`; each phase ends by an event (orders fulfilled, a report, a timer) or
- * by its deadline.
+/* See phases.h. ramp_enter is the only writer of `phase`; each phase ends by an event (orders fulfilled, a report, a
+ * timer) or by its deadline.
  */
 #include "loadgen/ramp/phases.h"
 
@@ -16,7 +16,8 @@ void ramp_beat(struct ramp *r)
 {
 	bool counted = r->gate == GATE_COUNTED;
 
-	if (r->current.step && ((r->phase >= RAMP_MARK && r->phase <= RAMP_DRAIN) || (r->phase == RAMP_GATE && !counted)))
+	if (r->current.step && ((r->phase >= RAMP_MARK && r->phase <= RAMP_DRAIN) ||
+				(r->phase == RAMP_GATE && !counted)))
 		current_beat(&r->current);
 }
 

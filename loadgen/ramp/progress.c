@@ -82,7 +82,8 @@ static void step_text(const struct ramp *r, char *text, size_t size)
 	else
 		snprintf(text, size, "step %u/%zu", r->agenda.step_index + 1, r->cfg->steps.n);
 	if (loadgen_is_swept(r->cfg))
-		snprintf(text + strlen(text), size - strlen(text), ", %llu/s offered", (unsigned long long)r->current.step->rate);
+		snprintf(text + strlen(text), size - strlen(text), ", %llu/s offered",
+			 (unsigned long long)r->current.step->rate);
 }
 
 /* With several hosts: the sums over all of them. */
@@ -91,8 +92,8 @@ static void hosts_text(const struct ramp *r, const char *step, char *line, size_
 	struct team_live all;
 
 	team_total(r->team, &all);
-	snprintf(line, size, "%u of %u hosts: %s, %u clients: %s: %llu connecting, %llu connected, %llu failed", all.hosts,
-		 r->team->n, step, r->current.total, all.phase, (unsigned long long)all.connecting,
+	snprintf(line, size, "%u of %u hosts: %s, %u clients: %s: %llu connecting, %llu connected, %llu failed",
+		 all.hosts, r->team->n, step, r->current.total, all.phase, (unsigned long long)all.connecting,
 		 (unsigned long long)all.connected, (unsigned long long)all.failed);
 	if (all.messages_per_s > 0)
 		snprintf(line + strlen(line), size - strlen(line), ", %.0f msgs/s", all.messages_per_s);
@@ -146,7 +147,8 @@ void progress_show(struct progress *p, const struct ramp *r, const char *phase)
 			 "%llu failed%s%s%s%s", step, r->current.step->target,
 			 phase, (unsigned long long)CREW_SUM(&r->crew, connecting),
 			 (unsigned long long)CREW_SUM(&r->crew, live),
-			 (unsigned long long)(CREW_SUM(&r->crew, failed) + CREW_SUM(&r->crew, dropped)), connects, traffic, cpu, left);
+			 (unsigned long long)(CREW_SUM(&r->crew, failed) + CREW_SUM(&r->crew, dropped)), connects,
+			 traffic, cpu, left);
 	}
 	print_progress(line, terminal);
 }

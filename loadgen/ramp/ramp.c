@@ -72,7 +72,8 @@ static void on_report(void *arg, uint32_t target, enum control_what what, uint32
 	if (what == CONTROL_INFO) {
 		json_decref(r->outcome->server_infos[target]);
 		r->outcome->server_infos[target] = json_incref(report);
-		floors_set_memory(&r->floors, floors_server(target), json_number_at(report, "environment.memory_bytes"));
+		floors_set_memory(&r->floors, floors_server(target),
+				  json_number_at(report, "environment.memory_bytes"));
 	} else if (number == r->phase_number) {
 		ramp_keep_report(r, target, report);
 	}
@@ -230,7 +231,8 @@ static void look_for_unproved(struct ramp *r)
 	if (!r->current.step || r->outcome->stopping || r->phase > RAMP_GATE || !crew_has_unproved(&r->crew, &target))
 		return;
 	name = suts_name(&r->suts, target);
-	snprintf(text, sizeof(text), "%s%sthe server did not prove itself in %d TLS handshakes in a row, and this host loads only "
+	snprintf(text, sizeof(text),
+		 "%s%sthe server did not prove itself in %d TLS handshakes in a row, and this host loads only "
 		 "those that its --ca proves", name, *name ? ": " : "", CONNECTOR_UNPROVED_MAX);
 	progress_clear(&r->progress);
 	log_warn("%s", text);
@@ -301,7 +303,8 @@ static void on_sample(void *arg, enum series_side side, uint32_t target, const s
 
 	if ((r->phase > RAMP_MEASURE && r->phase != RAMP_GATE) || r->outcome->stopping)
 		return;
-	why = floors_judge(&r->floors, of_server ? floors_server(target) : FLOORS_GENERATOR, sample, text, sizeof(text));
+	why = floors_judge(&r->floors, of_server ? floors_server(target) : FLOORS_GENERATOR, sample, text,
+			   sizeof(text));
 	if (why == STOP_NOT)
 		return;
 	snprintf(which, sizeof(which), "%s%s%s", name, *name ? ": " : "", text);
@@ -461,7 +464,8 @@ static void clear_parts(struct ramp *r)
 
 int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_size)
 {
-	struct ramp r = { .cfg = oc->cfg, .results = results, .outcome = oc, .loop = ev_default_loop(0), .phase = RAMP_N,
+	struct ramp r = { .cfg = oc->cfg, .results = results, .outcome = oc, .loop = ev_default_loop(0),
+			  .phase = RAMP_N,
 			  .phases = order_phases, .gates = order_gates, .progress.quiet = oc->cfg->quiet,
 			  .team = oc->cfg->team };
 	int ret;

@@ -22,8 +22,8 @@ static json_t *judge_step(struct outcome *oc, const struct step *s)
 	if (outcome_is_aborted(oc))
 		return json_null();
 	reason = stop_judge_step(s, text, sizeof(text));
-	if (oc->stopping && (oc->stop_reason == STOP_SERVER_LOST || oc->stop_reason == STOP_HOST_LOST || s->generator_failed ||
-			     s->floor != FLOOR_NONE)) {
+	if (oc->stopping && (oc->stop_reason == STOP_SERVER_LOST || oc->stop_reason == STOP_HOST_LOST ||
+			     s->generator_failed || s->floor != FLOOR_NONE)) {
 		reason = oc->stop_reason;
 		snprintf(text, sizeof(text), "%s", oc->stop_detail);
 	}
@@ -81,8 +81,8 @@ json_t *record_hand_in(const struct ramp *r)
 	const struct team *t = r->team;
 
 	return json_pack("{s:o, s:o, s:I, s:I}", "step", step_pack(s, r->cfg, r->crew.workers, r->crew.n), "measure_ns",
-			 s->begin.now_ns ? json_integer(team_clock(t, s->begin.now_ns)) : json_null(), "clock_offset_ns",
-			 (json_int_t)cluster_clock_offset_ns(t->cluster), "clock_error_ns",
+			 s->begin.now_ns ? json_integer(team_clock(t, s->begin.now_ns)) : json_null(),
+			 "clock_offset_ns", (json_int_t)cluster_clock_offset_ns(t->cluster), "clock_error_ns",
 			 (json_int_t)cluster_clock_error_ns(t->cluster));
 }
 
@@ -94,7 +94,8 @@ static int64_t whole_at(const json_t *note, const char *name)
 /* When a host started to measure, by the leader's clock. */
 static int64_t measure_at(const json_t *note)
 {
-	return json_is_integer(json_object_get(note, "measure_ns")) ? whole_at(note, "measure_ns") : LOAD_HOSTS_NOT_STARTED;
+	return json_is_integer(json_object_get(note, "measure_ns")) ? whole_at(note, "measure_ns") :
+		LOAD_HOSTS_NOT_STARTED;
 }
 
 void record_merge(struct ramp *r)
@@ -112,16 +113,19 @@ void record_merge(struct ramp *r)
 	}
 	load_hosts_begin_step(r->outcome->hosts, (uint32_t)json_array_size(r->outcome->steps));
 	for (uint32_t i = 0; i < r->team->n; i++) {
-		const json_t *note = team_note(r->team, r->step_number, "counted", i), *packed = json_object_get(note, "step");
+		const json_t *note = team_note(r->team, r->step_number, "counted", i),
+			*packed = json_object_get(note, "step");
 
 		if (!note)
 			continue;
 		if (step_merge(all, i, packed, err, sizeof(err))) {
-			snprintf(where, sizeof(where), "host %u (%.64s) handed in what cannot be read: %.150s", i, team_host_name(r->team, i), err);
+			snprintf(where, sizeof(where), "host %u (%.64s) handed in what cannot be read: %.150s", i,
+				 team_host_name(r->team, i), err);
 			outcome_stop(r->outcome, STOP_HOST_LOST, where);
 			continue;
 		}
-		load_hosts_clock(r->outcome->hosts, i, whole_at(note, "clock_offset_ns"), (uint64_t)whole_at(note, "clock_error_ns"));
+		load_hosts_clock(r->outcome->hosts, i, whole_at(note, "clock_offset_ns"),
+				 (uint64_t)whole_at(note, "clock_error_ns"));
 		load_hosts_step(r->outcome->hosts, i, packed, measure_at(note));
 	}
 	if (load_hosts_end_step(r->outcome->hosts, &skew_ns)) {

@@ -38,8 +38,8 @@ bool steps_prepare(struct ramp *r, const struct step_figures *f)
 void steps_begin(struct ramp *r)
 {
 	const struct agenda *a = &r->agenda;
-	struct step_figures f = { .clients = a->target, .bytes = r->cfg->sizes.v[a->size_index], .repetition = a->repetition,
-				  .rate = a->rate };
+	struct step_figures f = { .clients = a->target, .bytes = r->cfg->sizes.v[a->size_index],
+				  .repetition = a->repetition, .rate = a->rate };
 
 	current_deal(&r->current, a->target, &r->suts, r->outcome->server_infos);
 	if (!steps_prepare(r, &f))
@@ -53,7 +53,8 @@ static bool makes_follow_up(const struct ramp *r)
 	const struct step *s = r->current.step;
 
 	return r->cfg->floor && !loadgen_is_search(r->cfg) && s->started && !r->outcome->stopping &&
-	       !suts_are_gone(&r->suts) && !s->generator_failed && (!step_is_stable(s) || agenda_is_last(&r->agenda, r->cfg));
+	       !suts_are_gone(&r->suts) && !s->generator_failed &&
+	       (!step_is_stable(s) || agenda_is_last(&r->agenda, r->cfg));
 }
 
 /* Starts a new server for the next step after ours has ended. Its workers are made when it is ready. */

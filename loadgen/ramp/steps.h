@@ -5,7 +5,8 @@
 
 #include "loadgen/ramp/phases.h"
 
-/* Checks the step's parameters, and makes the step with the clients that were dealt (current.h). False: the run ends. */
+/* Checks the step's parameters, and makes the step with the clients that were dealt (current.h). False: the run
+ * ends. */
 bool steps_prepare(struct ramp *r, const struct step_figures *f);
 /* Leader: begins the step that is next on the agenda. */
 void steps_begin(struct ramp *r);

@@ -20,7 +20,8 @@
 
 static json_t *plan_of(const struct page *p, const double *clients, size_t n, double growth)
 {
-	const struct growth_options o = { .headroom = p->headroom, .growth = growth, .clients = clients, .n_clients = n };
+	const struct growth_options o = { .headroom = p->headroom, .growth = growth, .clients = clients,
+					  .n_clients = n };
 
 	return growth_analysis(p->run, &o);
 }
@@ -47,7 +48,8 @@ static void say_differences(const struct page_baseline *b, struct page *p, FILE 
 	size_t i;
 
 	json_array_foreach(b->differences, i, d) {
-		utf8_print_line(warnings, "%s: %.250s: %.1000s there, %.1000s here", b->label, page_json(p, json_at(d, "field")),
+		utf8_print_line(warnings, "%s: %.250s: %.1000s there, %.1000s here", b->label,
+				page_json(p, json_at(d, "field")),
 				page_json(p, json_at(d, "base")), page_json(p, json_at(d, "run")));
 	}
 }
@@ -71,7 +73,8 @@ static void say_unread(const struct source *s, FILE *warnings)
 {
 	if (!s->unread_errno)
 		return;
-	utf8_print_line(warnings, "performance_test report: %s/%s cannot be read: %s; the report lacks what is in it", s->dir, s->unread,
+	utf8_print_line(warnings, "performance_test report: %s/%s cannot be read: %s; the report lacks what is in it",
+			s->dir, s->unread,
 			s->unread_errno == EINVAL ? "it is damaged, or not a file" : strerror(s->unread_errno));
 }
 
@@ -244,7 +247,8 @@ out:
 
 int report_write(const char *dir, FILE *out, char *err, size_t err_size)
 {
-	const struct report_options o = { .dir = dir, .headroom = REPORT_HEADROOM, .min_effect = BASELINE_MIN_EFFECT, .out = out };
+	const struct report_options o = { .dir = dir, .headroom = REPORT_HEADROOM, .min_effect = BASELINE_MIN_EFFECT,
+					  .out = out };
 	enum report_result result = report_make(&o, stderr, err, err_size);
 
 	return result == REPORT_UNWRITTEN ? -EIO : result == REPORT_FAILED ? -EINVAL : 0;

@@ -48,11 +48,13 @@ enum report_result {
 enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* The report of a run that has just ended, into its folder, with the usual headroom; `out` gets its text, unless that is NULL.
- * 0, or with a line in `err`: -EIO if one of its files could not be written, -EINVAL if the run cannot be reported on. */
+/* The report of a run that has just ended, into its folder, with the usual headroom; `out` gets its text, unless that
+ * is NULL. 0, or with a line in `err`: -EIO if one of its files could not be written, -EINVAL if the run cannot be
+ * reported on. */
 int report_write(const char *dir, FILE *out, char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* Writes the summary of `run`, as its run.json has it, for a terminal; `where` describes the environment. 0, -ENOMEM or -EIO. */
+/* Writes the summary of `run`, as its run.json has it, for a terminal; `where` describes the environment. 0, -ENOMEM or
+ * -EIO. */
 int report_summary(const json_t *run, const char *where, FILE *out) __attribute__((warn_unused_result));
 
 #endif

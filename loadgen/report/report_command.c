@@ -58,7 +58,8 @@ const struct opts_spec report_command_options = {
 		   "and charts/*.svg.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
-	.epilog = "Exit status: 0 done, 1 worse than a baseline, 2 usage, 3 no run could be read there, a file could not\n"
+	.epilog = "Exit status: 0 done, 1 worse than a baseline, 2 usage, 3 no run could be read there, a file could "
+		  "not\n"
 		  "be written, or the baseline is of another environment (the differences are printed).",
 };
 

@@ -58,7 +58,8 @@ static int read_suite(const char *dir, json_t **out, char *err, size_t err_size)
 	if (!ret)
 		snprintf(err, err_size, "%s/%s: its schema_version is not %d", dir, SUITE, SCHEMA_VERSION);
 	else if (ret == -ENOENT && has_file(dir, OLD_COMPARISON))
-		snprintf(err, err_size, "%s/%s: an older version of performance_test wrote it, and this one reads only %s; "
+		snprintf(err, err_size,
+			 "%s/%s: an older version of performance_test wrote it, and this one reads only %s; "
 			 "compare again", dir, OLD_COMPARISON, SUITE);
 	else
 		snprintf(err, err_size, "%s/%s: %s", dir, SUITE, *why ? why : strerror(-ret));
@@ -84,13 +85,15 @@ static int make_document(struct page *p, const json_t *suite)
 		json_array_remove(entries, json_array_size(entries) - 1);
 	section_suite_summary(p, suite);
 	if (n > ENTRIES_MAX)
-		doc_note(p->doc, DOC_WARN, "entries-left-out", "suite.json has %zu entries, and a suite has at most %u: the others are left out.",
+		doc_note(p->doc, DOC_WARN, "entries-left-out",
+			 "suite.json has %zu entries, and a suite has at most %u: the others are left out.",
 			 n, ENTRIES_MAX);
 	json_array_foreach(entries, i, entry) {
 		section_suite_entry(p, entry, json_array_get(entries, i + 1));
 	}
 	if (page_has_left_rows_out(p))
-		doc_note(p->doc, DOC_WARN, "rows-left-out", "There are more figures than a report has rows for: the last "
+		doc_note(p->doc, DOC_WARN, "rows-left-out",
+			 "There are more figures than a report has rows for: the last "
 			 "tables are cut off.");
 	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report on several runs: report.html, report.md, tables/ and charts/ of a folder with suite.json, a chapter for each
- * entry. Owning thread: main. */
+/* The report on several runs: report.html, report.md, tables/ and charts/ of a folder with suite.json, a chapter for
+ * each entry. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_REPORT_SUITE_REPORT_H
 #define RAMPART_LOADGEN_REPORT_SUITE_REPORT_H
 
@@ -13,7 +13,8 @@
 /* True if the folder is that of a suite, and not that of a run. */
 bool suite_report_is_for(const char *dir);
 
-/* Makes the report into the folder, or into o->output; o->out gets it in o->format. 0, or -errno with a line in `err`. */
+/* Makes the report into the folder, or into o->output; o->out gets it in o->format. 0, or -errno with a line in
+ * `err`. */
 int suite_report_make(const struct report_options *o, char *err, size_t err_size) __attribute__((warn_unused_result));
 
 /* The report of a suite that has just ended, into its folder. As suite_report_make. */

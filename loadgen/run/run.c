@@ -131,8 +131,8 @@ static void print_summary(const json_t *run)
 		log_error("no summary: this machine is out of memory");
 }
 
-/* Writes the run's files, and says so if `print`; with --details it prints the report, else the summary. False if a file could
- * not be written. */
+/* Writes the run's files, and says so if `print`; with --details it prints the report, else the summary. False if a
+ * file could not be written. */
 static bool write_files(const struct loadgen_config *cfg, struct results *results, json_t *run, bool print)
 {
 	bool made = false, reported = true, ok, copied;
@@ -153,7 +153,8 @@ static bool write_files(const struct loadgen_config *cfg, struct results *result
 	return ok && reported && copied;
 }
 
-static enum run_exit finish(struct outcome *oc, struct results *results, int argc, char **argv, bool print, json_t **out)
+static enum run_exit finish(struct outcome *oc, struct results *results, int argc, char **argv, bool print,
+			    json_t **out)
 {
 	enum run_exit status;
 	json_t *run;
@@ -205,7 +206,8 @@ static void take_files(const struct loadgen_config *cfg, struct results *results
 }
 
 /* All hosts end as the leader does: this one's exit status, and theirs. */
-static enum run_exit agree(const struct loadgen_config *cfg, struct results *results, enum run_exit status, const char *why)
+static enum run_exit agree(const struct loadgen_config *cfg, struct results *results, enum run_exit status,
+			   const char *why)
 {
 	struct team *t = cfg->team;
 	json_t *what;
@@ -214,8 +216,8 @@ static enum run_exit agree(const struct loadgen_config *cfg, struct results *res
 	if (!t || t->out)
 		return t && status == EXIT_OK ? EXIT_CRITERION : status;
 	if (t->rank == 0) {
-		team_go(t, 0, "exit", json_pack("{s:i, s:s, s:s}", "status", (int)status, "reason", stop_reason_names[STOP_HOST_LOST],
-						"detail", why), 0);
+		team_go(t, 0, "exit", json_pack("{s:i, s:s, s:s}", "status", (int)status, "reason",
+						stop_reason_names[STOP_HOST_LOST], "detail", why), 0);
 		/* An etcd of our own ends with this program: the others are to know before. */
 		team_arrive(t, 0, "bye", NULL);
 		team_gather(t, 0, "bye", BYE_TIMEOUT_NS);

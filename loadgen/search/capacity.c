@@ -133,7 +133,8 @@ static uint32_t above_of(uint32_t clients)
 }
 
 /* Probes the neighbours of a confirmed result; one above a break, or above `max`, would tell nothing. */
-static bool next_neighbour(const struct capacity *c, enum capacity_boundary of, uint32_t result, struct capacity_probe *out)
+static bool next_neighbour(const struct capacity *c, enum capacity_boundary of, uint32_t result,
+			   struct capacity_probe *out)
 {
 	uint32_t below = below_of(result), above = above_of(result);
 	const uint32_t *t = tally_at(c, of, below);

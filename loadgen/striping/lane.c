@@ -91,10 +91,12 @@ static bool add_request(struct traffic *t, struct wclient *wc, struct lane *lane
 	if (client_rma_room(lane->conn) < b->n + 2 || lane->order_in - lane->order_out == LANE_ORDER_MAX ||
 	    (tells && client_in_flight(lane->conn) >= t->memory.needs.credits))
 		return false;
-	op.local = (move == LANE_READ ? wc->landing + lane_landing_offset(t, slot) : lane_text(t, wc, stream, p->number)) + at;
+	op.local = (move == LANE_READ ? wc->landing + lane_landing_offset(t, slot) :
+		    lane_text(t, wc, stream, p->number)) + at;
 	op.lkey = arena_lkey(move == LANE_READ ? t->memory.landing : t->memory.texts, rail);
 	/* If the plan ends with a message, the server's answer to the message ends the part, not this request. */
-	lane->order[lane->order_in % LANE_ORDER_MAX].stream = ends_with_request(plan) ? (uint8_t)stream : LANE_NO_STREAM;
+	lane->order[lane->order_in % LANE_ORDER_MAX].stream = ends_with_request(plan) ? (uint8_t)stream :
+		LANE_NO_STREAM;
 	lane->order[lane->order_in++ % LANE_ORDER_MAX].bytes = bytes;
 	b->ops[b->n++] = op;
 	/* Posted at once, so that the next check for a credit sees that this request has taken one. */
@@ -136,13 +138,14 @@ static bool send_message(struct traffic *t, struct wclient *wc, struct lane *lan
 		return false;
 	q->unasked = ask ? 0 : q->unasked + 1;
 	if (sum)
-		memcpy(ep_buf(ep, buf) + MSG_HEADER_BYTES, lane_text(t, wc, stream, p->number) + p->offset + done, payload);
+		memcpy(ep_buf(ep, buf) + MSG_HEADER_BYTES, lane_text(t, wc, stream, p->number) + p->offset + done,
+		       payload);
 	client_send(lane->conn, &h, buf, MSG_HEADER_BYTES + payload + (sum ? MSG_SUM_BYTES : 0));
 	return true;
 }
 
-static bool push(const struct traffic *t, const struct wclient *wc, struct lane *lane, unsigned stream, const struct part *p,
-		 uint32_t bytes)
+static bool push(const struct traffic *t, const struct wclient *wc, struct lane *lane, unsigned stream,
+		 const struct part *p, uint32_t bytes)
 {
 	uint32_t slot = lane_slot(t, stream, p->number);
 	struct msg_push ask = { .bytes = bytes };

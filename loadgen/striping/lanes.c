@@ -197,7 +197,8 @@ static bool take_pushed(struct traffic *t, struct lane_queue *q, uint64_t sequen
 	return true;
 }
 
-void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence, const uint8_t *data, uint32_t bytes)
+void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence, const uint8_t *data,
+		     uint32_t bytes)
 {
 	struct lane *lane = &wc->lanes[rail];
 	unsigned stream = t->workload->streams - 1u;	/* the stream from the server */

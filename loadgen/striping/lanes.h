@@ -2,9 +2,9 @@
 /* A client's lanes, for the workloads that move large buffers: its connections, one on each rail, and the parts of
  * operations in flight on them. Owning thread: the worker's.
  *
- * An operation is striped over the rails that are alive (stripe.h). A part is carried out on one lane, in
- * chunks; the parts of a stream on a lane end in the order in which they began. An operation ends when all of its parts,
- * and all operations before it, have ended. Parts of a lane that is lost begin anew on another one.
+ * An operation is striped over the rails that are alive (stripe.h). A part is carried out on one lane, in chunks; the
+ * parts of a stream on a lane end in the order in which they began. An operation ends when all of its parts, and all
+ * operations before it, have ended. Parts of a lane that is lost begin anew on another one.
  *
  * Every lane has a region of its own, in which an operation has the place it would have if there were one lane only.
  */

@@ -21,8 +21,10 @@
 
 /* Options that say what is run, where, and where it is written: the same for all alternatives. */
 static const char *const same_for_all[] = {
-	"ca", "cert", "clients", "compare", "compare-set", "crl", "details", "environment", "find-capacity", "json", "key",
-	"log-level", "message-size", "name", "output", "quiet", "repeat", "server", "server-name", "steps", "suite", "tls-port", "trace",
+	"ca", "cert", "clients", "compare", "compare-set", "crl", "details", "environment", "find-capacity", "json",
+	"key",
+	"log-level", "message-size", "name", "output", "quiet", "repeat", "server", "server-name", "steps", "suite",
+	"tls-port", "trace",
 };
 
 /* A value of a dimension: what it is called, and the options that it sets. */
@@ -95,10 +97,12 @@ static int add_setting(struct space *s, const char *option, struct choice *c, co
 		return -EINVAL;
 	snprintf(name, sizeof(name), "%.*s", (int)key_n, key);
 	if (!may_differ(name))
-		return alt_refuse(s, "%s: %s cannot be compared; allowed: options of the workload, of pacing and of the data path",
+		return alt_refuse(s, "%s: %s cannot be compared; allowed: options of the workload, of pacing and of "
+				     "the data path",
 			      option, name);
 	if (s->has_hosts && opts_find(&loadgen_options, name)->per_host)
-		return alt_refuse(s, "%s: %s cannot be compared in a run on several hosts, since each host has its own", option, name);
+		return alt_refuse(s, "%s: %s cannot be compared in a run on several hosts, since each host has its own",
+				  option, name);
 	for (unsigned i = 0; i < c->n; i++)
 		if (strcmp(c->settings[i].key, name) == 0)
 			return alt_refuse(s, "%s: %s is set twice; allowed: once", option, name);
@@ -170,7 +174,8 @@ static int read_sets(struct space *s, const struct opt_texts *sets)
 
 	d->option = "--compare-set";
 	if (sets->n < 2)
-		return alt_refuse(s, "--compare-set: give it two to %d times; the first is the baseline", COMPARE_VALUES_MAX);
+		return alt_refuse(s, "--compare-set: give it two to %d times; the first is the baseline",
+				  COMPARE_VALUES_MAX);
 	for (size_t i = 0; i < sets->n && !ret; i++)
 		ret = read_set(s, d, sets->v[i]);
 	return ret;
@@ -214,15 +219,16 @@ static int add_choice(struct space *s, const struct dimension *d, const struct c
 		if (json_object_get(out->options, key))
 			return alt_refuse(s, "%s: %s is set twice; allowed: once", d->option, key);
 		if (out->n_args == COMPARE_SETTINGS_MAX)
-			return alt_refuse(s, "%s: %s is one setting too many; allowed: %d in a combination", d->option, key,
-				      COMPARE_SETTINGS_MAX);
+			return alt_refuse(s, "%s: %s is one setting too many; allowed: %d in a combination", d->option,
+				      key, COMPARE_SETTINGS_MAX);
 		if (json_object_set_new(out->options, key, json_string(c->settings[i].value)))
 			return alt_refuse(s, "%s: '%s' is not allowed; allowed: text in UTF-8", d->option, key);
 		ret = option_text(s, d->option, key, c->settings[i].value, &out->args[out->n_args]);
 		out->n_args += !ret && out->args[out->n_args];
 	}
 	if (!ret && s->n > 1 && strcmp(d->option, "--compare") == 0)
-		snprintf(out->name + used, sizeof(out->name) - used, "%s%s=%s", used ? "," : "", c->settings[0].key, c->name);
+		snprintf(out->name + used, sizeof(out->name) - used, "%s%s=%s", used ? "," : "", c->settings[0].key,
+			 c->name);
 	else if (!ret)
 		snprintf(out->name + used, sizeof(out->name) - used, "%s%s", used ? "," : "", c->name);
 	return ret;
@@ -282,7 +288,8 @@ static void make_title(const struct space *s, char *out, size_t size)
 
 	for (unsigned i = 0; i < s->n && used < size; i++)
 		used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "-" : "",
-					 strcmp(s->v[i].option, "--compare") == 0 ? s->v[i].choices[0].settings[0].key : "sets");
+					 strcmp(s->v[i].option, "--compare") == 0 ? s->v[i].choices[0].settings[0].key :
+					 "sets");
 }
 
 static int make_all(struct space *s, const struct loadgen_config *base, int argc, char **argv, struct alternatives *out)
@@ -294,7 +301,8 @@ static int make_all(struct space *s, const struct loadgen_config *base, int argc
 		n *= s->v[i].n;
 	out->rounds = opts_given(&loadgen_options, argc, argv, "repeat") ? base->repeat : ROUNDS_DEFAULT;
 	if (n > COMPARE_ALTERNATIVES_MAX || n * out->rounds > COMPARE_RUNS_MAX)
-		return alt_refuse(s, "--compare: %llu combinations in %llu rounds are too many runs; allowed: %d combinations and "
+		return alt_refuse(s, "--compare: %llu combinations in %llu rounds are too many runs; allowed: %d "
+				     "combinations and "
 			      "%d runs; compare fewer values, or give a smaller --repeat", (unsigned long long)n,
 			      (unsigned long long)out->rounds, COMPARE_ALTERNATIVES_MAX, COMPARE_RUNS_MAX);
 	make_title(s, out->title, sizeof(out->title));
@@ -318,7 +326,8 @@ int alternatives_parse(const struct loadgen_config *base, int argc, char **argv,
 		s->err = err;
 		s->err_size = err_size;
 		s->has_hosts = loadgen_has_hosts(base);
-		ret = argc > ARGS_MAX ? alt_refuse(s, "--compare: the command line has too many words") : read_all(s, base);
+		ret = argc > ARGS_MAX ? alt_refuse(s, "--compare: the command line has too many words") :
+			read_all(s, base);
 	}
 	if (!ret)
 		ret = make_all(s, base, argc, argv, out);

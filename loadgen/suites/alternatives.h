@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What --compare and --compare-set ask for: settings of options, each combination of which is a configuration of its own.
- * Pure. Owning thread: main (opts.h). */
+/* What --compare and --compare-set ask for: settings of options, each combination of which is a configuration of its
+ * own. Pure. Owning thread: main (opts.h). */
 #ifndef RAMPART_LOADGEN_ALTERNATIVES_H
 #define RAMPART_LOADGEN_ALTERNATIVES_H
 
@@ -27,12 +27,14 @@ struct alternative {
 struct alternatives {
 	struct alternative *v;		/* the first is the baseline */
 	unsigned n;
-	char title[200];		/* what differs, for the folder's name and the table: "inline", "inline-post-list" */
+	char title[200];		/* what differs, for the folder's name and the table: "inline",
+					 * "inline-post-list" */
 	uint64_t rounds;
 };
 
-/* Reads --compare and --compare-set of `base`, whose command line is argv, and checks each alternative as if its options
- * had been given. 0, or -EINVAL or -ENOMEM with a line in `err`. alternatives_free undoes it, also after an error. */
+/* Reads --compare and --compare-set of `base`, whose command line is argv, and checks each alternative as if its
+ * options had been given. 0, or -EINVAL or -ENOMEM with a line in `err`. alternatives_free undoes it, also after an
+ * error. */
 int alternatives_parse(const struct loadgen_config *base, int argc, char **argv, struct alternatives *out, char *err,
 		       size_t err_size) __attribute__((warn_unused_result));
 void alternatives_free(struct alternatives *a);

@@ -29,8 +29,10 @@ struct compared {
 struct comparison {
 	struct alternatives *a;
 	unsigned rounds;		/* complete ones */
-	json_t *environment;		/* of the load generator, in the first run that knew an RDMA device; else the first */
-	json_t *not_taken[COMPARE_ALTERNATIVES_MAX];	/* settings that did not take effect in an alternative; NULL: none ran yet */
+	json_t *environment;		/* of the load generator, in the first run that knew an RDMA device; else the
+					 * first */
+	json_t *not_taken[COMPARE_ALTERNATIVES_MAX];	/* settings that did not take effect in an alternative; NULL:
+							 * none ran yet */
 	struct compared *points;
 	size_t n_points, max_points;
 };
@@ -103,7 +105,8 @@ static void keep_run(struct comparison *k, unsigned alternative, const json_t *r
 /* A run without one of its load hosts is none to compare. */
 static bool is_result(const struct comparison *k, enum run_exit status)
 {
-	return (status == EXIT_OK || status == EXIT_CRITERION || status == EXIT_INCONCLUSIVE) && !team_is_over(k->a->v[0].cfg.team);
+	return (status == EXIT_OK || status == EXIT_CRITERION || status == EXIT_INCONCLUSIVE) &&
+		!team_is_over(k->a->v[0].cfg.team);
 }
 
 /* Runs each alternative once. False, with a status, if one of them could not run: then the round does not count. */
@@ -149,8 +152,8 @@ static json_t *alternatives_json(const struct comparison *k)
 	json_t *all = json_array();
 
 	for (unsigned i = 0; i < a->n; i++)
-		json_array_append_new(all, json_pack("{s:s, s:O, s:O?}", "name", a->v[i].name, "options", a->v[i].options,
-						     "not_taken", k->not_taken[i]));
+		json_array_append_new(all, json_pack("{s:s, s:O, s:O?}", "name", a->v[i].name, "options",
+						     a->v[i].options, "not_taken", k->not_taken[i]));
 	return all;
 }
 
@@ -170,7 +173,9 @@ static size_t curves_of(const json_t *points, const json_t *first, unsigned alte
 	json_array_foreach((json_t *)points, i, point) {
 		double rate = json_number_at(point, "offered_per_s");
 
-		if (n == OFFERED_MAX || !isfinite(rate) || json_number_at(point, "clients") != json_number_at(first, "clients") ||
+		if (n == OFFERED_MAX || !isfinite(rate) || json_number_at(point,
+									  "clients") != json_number_at(first,
+												       "clients") ||
 		    json_number_at(point, "message_bytes") != json_number_at(first, "message_bytes"))
 			continue;
 		base[n] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, 0) };
@@ -185,7 +190,8 @@ static bool is_first_of_curve(const json_t *points, size_t at)
 
 	for (size_t i = 0; i < at; i++)
 		if (json_number_at(json_array_get(points, i), "clients") == json_number_at(point, "clients") &&
-		    json_number_at(json_array_get(points, i), "message_bytes") == json_number_at(point, "message_bytes"))
+		    json_number_at(json_array_get(points, i), "message_bytes") == json_number_at(point,
+												 "message_bytes"))
 			return false;
 	return isfinite(json_number_at(point, "offered_per_s"));
 }
@@ -198,9 +204,10 @@ static void add_crossovers(json_t *to, const json_t *points, const json_t *first
 	size_t n = curves_of(points, first, alternative, base, run), crossings = offered_crossings(base, n, run, n, at);
 
 	for (size_t i = 0; i < crossings; i++)
-		json_array_append_new(to, json_pack("{s:O, s:O, s:s, s:f, s:b}", "clients", json_object_get(first, "clients"),
-			"message_bytes", json_object_get(first, "message_bytes"), "name", name, "offered_per_s", at[i].per_s,
-			"faster_beyond", at[i].faster_beyond));
+		json_array_append_new(to, json_pack("{s:O, s:O, s:s, s:f, s:b}", "clients",
+						    json_object_get(first, "clients"),
+			"message_bytes", json_object_get(first, "message_bytes"), "name", name, "offered_per_s",
+			at[i].per_s, "faster_beyond", at[i].faster_beyond));
 }
 
 /* Where the p99 curves of candidates cross the baseline's, in a sweep of rates. */
@@ -239,8 +246,8 @@ static json_t *comparison_json(const struct comparison *k)
 								    rows_of(&k->points[n], i)));
 		json_array_append_new(points, json_pack("{s:I, s:I, s:o, s:o, s:o}", "clients", k->points[n].clients,
 			"message_bytes", k->points[n].bytes, "offered_per_s",
-			json_number(k->points[n].rate > 0 ? k->points[n].rate : NAN), "candidates", candidates, "figures",
-			figures));
+			json_number(k->points[n].rate > 0 ? k->points[n].rate : NAN), "candidates", candidates,
+			"figures", figures));
 	}
 	crossovers = crossovers_json(k, points);
 	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:O?}", "compared", k->a->title, "alternatives",

@@ -30,7 +30,8 @@ static void add_point(struct curve *c, double bytes, double lead)
 	c->n++;
 }
 
-static void read_curve(const json_t *points, double clients, const char *metric, bool higher, size_t a, size_t b, struct curve *c)
+static void read_curve(const json_t *points, double clients, const char *metric, bool higher, size_t a, size_t b,
+		       struct curve *c)
 {
 	const json_t *point;
 	size_t i;
@@ -38,7 +39,8 @@ static void read_curve(const json_t *points, double clients, const char *metric,
 	c->n = 0;
 	json_array_foreach(points, i, point) {
 		const json_t *all = json_object_get(point, "figures");
-		double x = json_number_at(json_array_get(all, a), metric), y = json_number_at(json_array_get(all, b), metric);
+		double x = json_number_at(json_array_get(all, a), metric),
+			y = json_number_at(json_array_get(all, b), metric);
 
 		if (json_number_at(point, "clients") == clients && !isfinite(json_number_at(point, "offered_per_s")))
 			add_point(c, json_number_at(point, "message_bytes"), higher ? log(y / x) : log(x / y));
@@ -62,7 +64,8 @@ static json_t *ahead_of(const struct curve *c, const char *a, const char *b)
 		if (lead == 0)
 			add_ahead(ahead, NAN, c->lead[i] > 0 ? b : a);
 		else if (lead * c->lead[i] < 0)
-			add_ahead(ahead, bytes * pow(c->bytes[i] / bytes, lead / (lead - c->lead[i])), c->lead[i] > 0 ? b : a);
+			add_ahead(ahead, bytes * pow(c->bytes[i] / bytes, lead / (lead - c->lead[i])), c->lead[i] > 0 ?
+				  b : a);
 		bytes = c->bytes[i];
 		lead = c->lead[i];
 	}
@@ -90,7 +93,8 @@ static void add_pairs(json_t *to, const json_t *points, const json_t *first)
 				read_curve(points, clients, contests[k].metric, contests[k].higher, a, b, &c);
 				if (c.n > 1)
 					json_array_append_new(to, json_pack("{s:o, s:s, s:[s, s], s:o}", "clients",
-						json_whole(clients), "metric", contests[k].metric, "names", x, y, "ahead", ahead_of(&c, x, y)));
+						json_whole(clients), "metric", contests[k].metric, "names", x, y,
+						"ahead", ahead_of(&c, x, y)));
 			}
 }
 

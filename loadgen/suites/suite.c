@@ -42,7 +42,8 @@ struct runner {
 
 static enum run_exit worse(enum run_exit a, enum run_exit b)
 {
-	static const enum run_exit order[] = { EXIT_OK, EXIT_INCONCLUSIVE, EXIT_CRITERION, EXIT_ENVIRONMENT, EXIT_INTERRUPTED };
+	static const enum run_exit order[] = { EXIT_OK, EXIT_INCONCLUSIVE, EXIT_CRITERION, EXIT_ENVIRONMENT,
+					       EXIT_INTERRUPTED };
 	size_t of_a = 0, of_b = 0;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
@@ -60,8 +61,8 @@ static bool is_of_command_line(const struct suite_entry *e)
 
 /* --- sizes that fit --- */
 
-/* Memory of this machine that a step with operations of `bytes` takes, about: regions of a server of our own, what clients
- * write from and what they read into. */
+/* Memory of this machine that a step with operations of `bytes` takes, about: regions of a server of our own, what
+ * clients write from and what they read into. */
 static double memory_of(const struct loadgen_config *c, uint64_t bytes)
 {
 	struct loadgen_config one = *c;
@@ -105,8 +106,8 @@ static char *sizes_that_fit(const struct loadgen_config *c, double room)
 	return text;
 }
 
-/* Makes the sizes of an entry fit this machine's memory, and says so in `note`; those of the command line stay as they are.
- * 0 or -errno with a line in `err`. */
+/* Makes the sizes of an entry fit this machine's memory, and says so in `note`; those of the command line stay as they
+ * are. 0 or -errno with a line in `err`. */
 static int fit_entry(struct runner *r, struct suite_entry *e, char *note, size_t note_size, char *err, size_t err_size)
 {
 	double room = MEMORY_SHARE * (double)res_machine_memory_bytes();
@@ -120,8 +121,10 @@ static int fit_entry(struct runner *r, struct suite_entry *e, char *note, size_t
 	if (replace)
 		ret = suite_entry_configure(e, replace, r->argc, r->argv, err, err_size);
 	if (replace && !ret)
-		snprintf(note, note_size, "Sizes were made smaller, because %llu bytes do not fit the memory of this machine "
-			 "(%.0f MiB): %s.", (unsigned long long)largest, (double)res_machine_memory_bytes() / 0x1p20, text);
+		snprintf(note, note_size,
+			 "Sizes were made smaller, because %llu bytes do not fit the memory of this machine "
+			 "(%.0f MiB): %s.", (unsigned long long)largest, (double)res_machine_memory_bytes() / 0x1p20,
+			 text);
 	json_decref(replace);
 	free(text);
 	return ret;
@@ -193,7 +196,8 @@ static int choose_server(struct runner *r, unsigned i, json_t *o)
 
 		ret = prepare_server(r, i);
 		if (why)
-			json_object_set_new(o, "server_reason", json_sprintf("a server of its own: %s differs from the one before",
+			json_object_set_new(o, "server_reason",
+					    json_sprintf("a server of its own: %s differs from the one before",
 									     why));
 	}
 	e->cfg.keep = &r->keep;
@@ -208,7 +212,8 @@ static bool lacks_devices(const struct suite_entry *e)
 {
 	for (int i = 0; i < e->argc; i++)
 		if (strncmp(e->argv[i], "--", 2) == 0 && (strncmp(e->argv[i], "--device=", 9) == 0 ||
-							  strncmp(e->argv[i], "--compare", 9) == 0) && strchr(e->argv[i], '@'))
+							  strncmp(e->argv[i], "--compare", 9) == 0) &&
+							  strchr(e->argv[i], '@'))
 			return true;
 	return false;
 }
@@ -252,8 +257,8 @@ static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
 
 static json_t *entry_json(const struct suite_entry *e)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:O}", "id", e->id, "suite", e->suite, "name", e->name, "title", e->title,
-			 "question", e->question, "options", e->options);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:O}", "id", e->id, "suite", e->suite, "name", e->name, "title",
+			 e->title, "question", e->question, "options", e->options);
 }
 
 static enum run_exit prepare_and_run(struct runner *r, unsigned i, json_t *o)
@@ -263,7 +268,8 @@ static enum run_exit prepare_and_run(struct runner *r, unsigned i, json_t *o)
 	enum run_exit status;
 
 	if (lacks_devices(e)) {
-		snprintf(note, sizeof(note), "Skipped: it needs more RDMA devices than the %d of this machine.", dev_count());
+		snprintf(note, sizeof(note), "Skipped: it needs more RDMA devices than the %d of this machine.",
+			 dev_count());
 		json_object_set_new(o, "status", json_string("skipped"));
 		status = EXIT_INCONCLUSIVE;
 	} else if (fit_entry(r, e, note, sizeof(note), err, sizeof(err))) {
@@ -316,7 +322,8 @@ static enum run_exit finish(struct runner *r)
 	if (!save(r))
 		r->worst = EXIT_ENVIRONMENT;
 	/* The leader of several hosts shows it. */
-	return suite_report_end(r->out, results_dir(r->results), r->base->rank == 0, r->base->details, r->base->report) ?
+	return suite_report_end(r->out, results_dir(r->results), r->base->rank == 0, r->base->details,
+				r->base->report) ?
 	       EXIT_ENVIRONMENT : r->worst;
 }
 

@@ -28,12 +28,13 @@
 static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports" };
 #define OF_ALL 4u	/* the first ones of them: the last one takes longer than all others together */
 
-/* Options that also replace others, which would contradict or outdo them: of the command line those of an entry, of an entry
- * the defaults of its file. */
+/* Options that also replace others, which would contradict or outdo them: of the command line those of an entry, of an
+ * entry the defaults of its file. */
 static const struct { const char *given, *other; } replaced[] = {
 	{ "clients", "steps" }, { "steps", "clients" }, { "rate", "rate-per-client" }, { "rate-per-client", "rate" },
 	{ "duration", "cycles" }, { "duration", "iterations" }, { "duration", "warmup-iterations" },
-	{ "warmup", "iterations" }, { "warmup", "warmup-iterations" }, { "iterations", "duration" }, { "iterations", "warmup" },
+	{ "warmup", "iterations" }, { "warmup", "warmup-iterations" }, { "iterations", "duration" },
+	{ "iterations", "warmup" },
 	{ "iterations", "cycles" },
 };
 
@@ -151,7 +152,8 @@ static int add_value(struct words *w, const struct opt *o, const json_t *v)
 static bool is_replaced(const char *option, int argc, char **argv)
 {
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
-		if (strcmp(option, replaced[i].other) == 0 && opts_given(&loadgen_options, argc, argv, replaced[i].given))
+		if (strcmp(option, replaced[i].other) == 0 && opts_given(&loadgen_options, argc, argv,
+									 replaced[i].given))
 			return true;
 	return opts_given(&loadgen_options, argc, argv, option);
 }
@@ -172,7 +174,8 @@ static int check_option(const struct suite_entry *e, const char *name, char *err
 	if (!o)
 		return suite_refuse(err, err_size, "--suite: entry %s: %s: unknown option (see --help)", e->id, name);
 	if (o->per_suite)
-		return suite_refuse(err, err_size, "--suite: entry %s: %s is not allowed in a suite; give --%s on the command line", e->id,
+		return suite_refuse(err, err_size, "--suite: entry %s: %s is not allowed in a suite; give --%s on the "
+						   "command line", e->id,
 			      name, name);
 	return 0;
 }
@@ -202,7 +205,8 @@ static int add_options(struct suite_entry *e, struct words *w, json_t *replace, 
 		other = json_object_get(replace, name);
 		ret = add_value(w, opts_find(&loadgen_options, name), other ? other : v);
 		if (ret == -EINVAL)
-			return suite_refuse(err, err_size, "--suite: entry %s: %s: the value is not allowed; allowed: a text, a number, "
+			return suite_refuse(err, err_size, "--suite: entry %s: %s: the value is not allowed; allowed: "
+							   "a text, a number, "
 				      "a list of them, or true and false for a flag", e->id, name);
 		if (ret)
 			return ret;
@@ -240,7 +244,8 @@ static int configure_entry(struct suite_entry *e, char *err, size_t err_size)
 		return suite_refuse(err, err_size, "--suite: entry %s: %s", e->id, why);
 	json_object_foreach(e->options, name, value) {
 		if (loadgen_has_hosts(&e->cfg) && opts_find(&loadgen_options, name)->per_host)
-			return suite_refuse(err, err_size, "--suite: entry %s: %s is not allowed in a run on several hosts, since each host "
+			return suite_refuse(err, err_size, "--suite: entry %s: %s is not allowed in a run on several "
+							   "hosts, since each host "
 				      "has its own", e->id, name);
 	}
 	for (unsigned i = 0; i < e->alternatives.n; i++)
@@ -314,15 +319,16 @@ static int check_members(const json_t *o, const char *const *allowed, const char
 		for (size_t i = 0; allowed[i]; i++)
 			known |= strcmp(allowed[i], name) == 0;
 		if (!known)
-			return suite_refuse(err, err_size, "--suite: %s: '%.64s' is no member of a suite (docs/suite.schema.json)", what,
+			return suite_refuse(err, err_size, "--suite: %s: '%.64s' is no member of a suite "
+							   "(docs/suite.schema.json)", what,
 				      name);
 	}
 	return 0;
 }
 
 /* The file's defaults, the entry's own over them, without what the command line replaces. */
-static int merge_options(struct suite_entry *e, const json_t *defaults, const json_t *own, int argc, char **argv, char *err,
-			 size_t err_size)
+static int merge_options(struct suite_entry *e, const json_t *defaults, const json_t *own, int argc, char **argv,
+			 char *err, size_t err_size)
 {
 	const json_t *const from[] = { defaults, own };
 	const char *name;
@@ -355,7 +361,8 @@ static int add_entry(struct suite *s, const char *suite, const json_t *defaults,
 	int ret;
 
 	if (!is_name(name))
-		return suite_refuse(err, err_size, "--suite: entry %u of %s: a name is missing; allowed: up to %d lower case letters, "
+		return suite_refuse(err, err_size,
+				    "--suite: entry %u of %s: a name is missing; allowed: up to %d lower case letters, "
 			      "digits and '-'", s->n + 1, suite, SUITE_NAME_MAX);
 	e->suite = suite;
 	e->name = name;
@@ -366,7 +373,8 @@ static int add_entry(struct suite *s, const char *suite, const json_t *defaults,
 		return ret;
 	if (!is_text(json_object_get(o, "title")) || !json_is_object(json_object_get(o, "options")) ||
 	    (json_object_get(o, "question") && !is_text(json_object_get(o, "question"))))
-		return suite_refuse(err, err_size, "--suite: %s: needs a title and options, and may have a question; texts have up to "
+		return suite_refuse(err, err_size,
+				    "--suite: %s: needs a title and options, and may have a question; texts have up to "
 			      "%d bytes", what, TEXT_MAX);
 	for (unsigned i = 0; i < s->n; i++)
 		if (strcmp(s->entries[i].id, e->id) == 0)
@@ -389,14 +397,16 @@ static int add_entries(struct suite *s, const json_t *file, int argc, char **arg
 	if (json_integer_value(json_object_get(file, "schema_version")) != 1)
 		return suite_refuse(err, err_size, "--suite: schema_version is missing or another than 1");
 	if (!is_name(name) || !is_text(json_object_get(file, "title")))
-		return suite_refuse(err, err_size, "--suite: the suite needs a name (up to %d lower case letters, digits and '-') and a "
+		return suite_refuse(err, err_size, "--suite: the suite needs a name (up to %d lower case letters, "
+						   "digits and '-') and a "
 			      "title", SUITE_NAME_MAX);
 	ret = check_members(file, members, name, err, err_size);
 	if (ret)
 		return ret;
 	if (json_array_size(entries) == 0 || json_array_size(entries) > SUITE_ENTRIES_MAX - s->n ||
 	    (defaults && !json_is_object(defaults)))
-		return suite_refuse(err, err_size, "--suite: %s: needs entries, %d at most, and may have defaults, which are options", name,
+		return suite_refuse(err, err_size, "--suite: %s: needs entries, %d at most, and may have defaults, "
+						   "which are options", name,
 			      SUITE_ENTRIES_MAX);
 	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->title = json_text_at(file, "title");
@@ -446,7 +456,8 @@ static int add_file(struct suite *s, const char *path, int argc, char **argv, ch
 	int ret = path_read(path, SUITE_FILE_BYTES_MAX, &text, &n);
 
 	if (ret == -EFBIG)
-		suite_refuse(err, err_size, "--suite: %s has more than the %u bytes that are allowed", path, SUITE_FILE_BYTES_MAX);
+		suite_refuse(err, err_size, "--suite: %s has more than the %u bytes that are allowed", path,
+			     SUITE_FILE_BYTES_MAX);
 	else if (ret)
 		suite_refuse(err, err_size, "--suite: cannot read %s: %s", path, path_error(ret));
 	else
@@ -493,7 +504,8 @@ int suite_read(const char *what, int argc, char **argv, struct suite **out, char
 	if (is_shipped(what))
 		return add_shipped(s, what, argc, argv, err, err_size);
 	if (strcmp(what, "all") != 0)
-		return suite_refuse(err, err_size, "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
+		return suite_refuse(err, err_size,
+				    "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
 			      "fabric, messages, arrays, connections, transports or all", what);
 	for (size_t i = 0; i < OF_ALL && !ret; i++)
 		ret = add_shipped(s, shipped[i], argc, argv, err, err_size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A suite of runs as it is written in a file (docs/suite.schema.json): read, merged with the command line, and checked entry
- * by entry as if its options had been given. The file may be damaged or hostile. Owning thread: main (opts.h). */
+/* A suite of runs as it is written in a file (docs/suite.schema.json): read, merged with the command line, and checked
+ * entry by entry as if its options had been given. The file may be damaged or hostile. Owning thread: main (opts.h). */
 #ifndef RAMPART_LOADGEN_SUITE_PLAN_H
 #define RAMPART_LOADGEN_SUITE_PLAN_H
 
@@ -20,7 +20,8 @@ struct suite_entry {
 	char id[2 * SUITE_NAME_MAX + 2]; /* "fabric-latency": the run's folder and its chapter */
 	const char *title, *question;	/* question: "" if there is none */
 	json_t *options;		/* the file's, as given, without those that the command line replaces */
-	char **argv;			/* the entry's command line, into which `cfg` and `alternatives` point; NULL: main's */
+	char **argv;			/* the entry's command line, into which `cfg` and `alternatives` point; NULL:
+					 * main's */
 	int argc;
 	struct loadgen_config cfg;
 	struct alternatives alternatives;	/* n is 0: a single run */
@@ -39,8 +40,8 @@ struct suite {
 int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **argv, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* Reads `--suite WHAT`: a file if it has a slash or ends with .json; else the suite of that name that is shipped, or all of
- * them. 0, or -errno with a line in `err`. suite_free undoes it, also after an error. */
+/* Reads `--suite WHAT`: a file if it has a slash or ends with .json; else the suite of that name that is shipped, or
+ * all of them. 0, or -errno with a line in `err`. suite_free undoes it, also after an error. */
 int suite_read(const char *what, int argc, char **argv, struct suite **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 /* Makes a suite whose only entry is the comparison that `base` asks for, whose command line is argv. Both outlive it.

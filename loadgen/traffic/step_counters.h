@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The counters of a step. Each worker counts for itself; a step adds them up over workers and hosts. To add a counter takes a
- * row here and the line that counts: worker_stats.[ch] declare and reset it, step.c collects it, step_fields.c hands it from
- * host to host, and step_json.c writes it to run.json. */
+/* The counters of a step. Each worker counts for itself; a step adds them up over workers and hosts. To add a counter
+ * takes a row here and the line that counts: worker_stats.[ch] declare and reset it, step.c collects it, step_fields.c
+ * hands it from host to host, and step_json.c writes it to run.json. */
 #ifndef RAMPART_LOADGEN_STEP_COUNTERS_H
 #define RAMPART_LOADGEN_STEP_COUNTERS_H
 
-/* X(type, name, rule, path): the type of the sum (STEP_U32, STEP_U64), how values add up (STEP_ADD, STEP_MAX), and the path in a
- * step of run.json, left out where the object above it is null. No path ("") means that a figure of step_json.c is made of it. */
+/* X(type, name, rule, path): the type of the sum (STEP_U32, STEP_U64), how values add up (STEP_ADD, STEP_MAX), and the
+ * path in a step of run.json, left out where the object above it is null. No path ("") means that a figure of
+ * step_json.c is made of it. */
 #define STEP_COUNTERS(X) \
 	X(STEP_U32, attempted, STEP_ADD, "attempted")	/* clients that began to connect */ \
 	X(STEP_U32, failed, STEP_ADD, "failed")		/* clients that did not get connected */ \
@@ -23,6 +24,7 @@
 	X(STEP_U64, corrupt, STEP_ADD, "verified.corrupt")	/* operations whose data were wrong */ \
 	X(STEP_U64, psn_verified, STEP_ADD, "")		/* connections whose PSNs were compared with the device's */ \
 	X(STEP_U64, clock_late_ns, STEP_MAX, "clock_late_ns")	/* latest beat of the thread (loadgen/worker/pulse.h) */ \
-	X(STEP_U64, reply_stall_ns, STEP_MAX, "reply_stall_ns")	/* longest time with operations in flight and none ended */
+	X(STEP_U64, reply_stall_ns, STEP_MAX, "reply_stall_ns")	/* longest time with operations in flight and none
+								 * ended */
 
 #endif

@@ -61,7 +61,8 @@ int trace_write(const struct trace *t, const struct trace_step *s, FILE *f)
 	for (uint64_t i = 0; i < t->n; i++) {
 		const struct trace_record *r = &t->records[i];
 
-		fprintf(f, "%" PRIu32 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		fprintf(f,
+			"%" PRIu32 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
 			"\n", s->clients, s->bytes, s->repetition, r->client * s->n_workers + s->worker, r->operation,
 			r->due_ns - s->start_ns, r->sent_ns - s->start_ns, r->end_ns - s->start_ns);
 	}

@@ -21,8 +21,8 @@ static int check_bytes(const struct loadgen_config *c, uint64_t bytes, char *err
 	if (bytes >= least_bytes(c) && bytes <= c->wl->bytes_max)
 		return 0;
 	snprintf(err, err_size, "--message-size: %llu is not allowed with --workload %s%s%s; allowed: %llu to %llu",
-		 (unsigned long long)bytes, loadgen_workload_names[c->workload], c->verify && c->wl->sums ? " --verify" : "",
-		 c->message_auth ? " --message-auth" : "", (unsigned long long)least_bytes(c),
+		 (unsigned long long)bytes, loadgen_workload_names[c->workload], c->verify && c->wl->sums ?
+		 " --verify" : "", c->message_auth ? " --message-auth" : "", (unsigned long long)least_bytes(c),
 		 (unsigned long long)c->wl->bytes_max);
 	return -EINVAL;
 }

@@ -229,21 +229,23 @@ void breaking_of(const struct step *s, enum stop_reason reason, const char *deta
 		out->side = s->floor_of_server ? "server" : "generator";
 	}
 	/* If a floor cut the step short, that explains the missing clients, not their recorded failures. */
-	if (reason == STOP_SERVER_LOST || reason == STOP_HOST_LOST || reason == STOP_GENERATOR_FAILED || s->floor != FLOOR_NONE || !out->has_failure)
+	if (reason == STOP_SERVER_LOST || reason == STOP_HOST_LOST || reason == STOP_GENERATOR_FAILED ||
+	    s->floor != FLOOR_NONE || !out->has_failure)
 		snprintf(out->text, sizeof(out->text), "%u clients: %u held; %s", s->target, s->connected_held,
 			 detail[0] ? detail : stop_reason_names[reason]);
 	else
 		snprintf(out->text, sizeof(out->text), "%u clients: %u held; %s at %s (%llu times): %s", s->target,
-			 s->connected_held, fail_code_text(&out->fail, code, sizeof(code)), stage_names[out->fail.stage],
-			 (unsigned long long)out->count, fail_advice(&out->fail));
+			 s->connected_held, fail_code_text(&out->fail, code, sizeof(code)),
+			 stage_names[out->fail.stage], (unsigned long long)out->count, fail_advice(&out->fail));
 }
 
 json_t *breaking_json(const struct breaking *b)
 {
 	char code[96];
 
-	return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s, s:s}", "reason", stop_reason_names[b->reason], "resource",
-			 b->resource, "side", b->side, "stage", b->has_failure ? stage_names[b->fail.stage] : NULL, "code",
-			 b->has_failure ? fail_code_text(&b->fail, code, sizeof(code)) : NULL, "count",
+	return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s, s:s}", "reason", stop_reason_names[b->reason],
+			 "resource",
+			 b->resource, "side", b->side, "stage", b->has_failure ? stage_names[b->fail.stage] : NULL,
+			 "code", b->has_failure ? fail_code_text(&b->fail, code, sizeof(code)) : NULL, "count",
 			 (json_int_t)b->count, "meaning", b->has_failure ? fail_advice(&b->fail) : "", "text", b->text);
 }

@@ -37,7 +37,8 @@ enum stop_reason stop_reason_of(const char *name);
 enum stop_reason stop_judge_step(const struct step *s, char *text, size_t size);
 
 struct breaking {
-	enum stop_reason reason;	/* error_rate, step_timeout, resource_exhausted, server_lost, generator_failed, a floor */
+	enum stop_reason reason;	/* error_rate, step_timeout, resource_exhausted, server_lost, generator_failed,
+					 * a floor */
 	const char *resource;		/* nofile, memory, ports, ...: docs/capacity.md */
 	const char *side;		/* server, generator, network, unknown */
 	bool has_failure;

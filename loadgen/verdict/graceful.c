@@ -37,7 +37,8 @@ static bool serves_the_held(const struct step *s, uint32_t least, char *why, siz
 	const struct step_fairness *f = &s->fairness;
 
 	if (!s->measured)
-		snprintf(why, size, "%s", s->step_timeout ? "connecting took too long" : "those held were not measured");
+		snprintf(why, size, "%s", s->step_timeout ? "connecting took too long" :
+			 "those held were not measured");
 	else if (s->connected_held < least)
 		snprintf(why, size, "at least %u are to be held", least);
 	else if (s->dropped)
@@ -68,7 +69,8 @@ static enum graceful judge_codes(const struct step *s, char *why, size_t size)
 	}
 	if (without == 0)
 		return GRACEFUL_YES;
-	snprintf(why, size, "%llu failed without being told why (timeout, closed_by_peer)", (unsigned long long)without);
+	snprintf(why, size, "%llu failed without being told why (timeout, closed_by_peer)",
+		 (unsigned long long)without);
 	return GRACEFUL_BUT_SLOW;
 }
 

@@ -27,7 +27,8 @@ static const char *machine_of(const struct floors *f, enum floors_host host)
 	return host == FLOORS_GENERATOR ? "the generator's machine" : "the server's machine";
 }
 
-static bool is_short_of_memory(const struct floors *f, enum floors_host host, const struct sample *s, char *text, size_t size)
+static bool is_short_of_memory(const struct floors *f, enum floors_host host, const struct sample *s, char *text,
+			       size_t size)
 {
 	double all = f->of[host].memory_bytes, left = s->v[SAMPLE_AVAILABLE_BYTES];
 
@@ -57,8 +58,8 @@ static bool is_short_of_cpu(struct floors *f, enum floors_host host, const struc
 	f->of[host].idle_s = s->v[SAMPLE_MACHINE_IDLE_S];
 	if (begins || !(busy + idle > 0) || !(idle / (busy + idle) < f->cpu_ratio))
 		return false;
-	snprintf(text, size, "%s was idle for %.1f %% of its CPU time: less than --cpu-floor %.0f %%", machine_of(f, host),
-		 fmax(100 * idle / (busy + idle), 0), 100 * f->cpu_ratio);
+	snprintf(text, size, "%s was idle for %.1f %% of its CPU time: less than --cpu-floor %.0f %%",
+		 machine_of(f, host), fmax(100 * idle / (busy + idle), 0), 100 * f->cpu_ratio);
 	return true;
 }
 

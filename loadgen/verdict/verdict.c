@@ -154,7 +154,8 @@ static void add_connect_time(json_t *verdict, const struct step *s, const struct
 	struct connect_time c = judge_connect_time(s, t->connect_ms * 1e6, percentile);
 	char name[32], required[32], figure[96], stage_ms[32], measured[640];
 	struct longest longest;
-	bool missed = is_missed(&c) && connect_longest(s->stages, s->total, isfinite(c.ns) ? percentile : 100, &longest);
+	bool missed = is_missed(&c) && connect_longest(s->stages, s->total, isfinite(c.ns) ? percentile : 100,
+						       &longest);
 	json_t *criterion;
 
 	snprintf(name, sizeof(name), "connection time p%g", percentile);
@@ -164,7 +165,8 @@ static void add_connect_time(json_t *verdict, const struct step *s, const struct
 		snprintf(measured, sizeof(measured), "not judged (%s: %s)", excuse, figure);
 	else if (missed)
 		snprintf(measured, sizeof(measured), "%s, the longest stage %s: %s (%.0f %%)", figure,
-			 connect_longest_name(&longest), ms_text(longest.ns, stage_ms, sizeof(stage_ms)), 100 * longest.share);
+			 connect_longest_name(&longest), ms_text(longest.ns, stage_ms, sizeof(stage_ms)),
+			 100 * longest.share);
 	else
 		snprintf(measured, sizeof(measured), "%s", figure);
 	say_server(measured, sizeof(measured), terms->slowest);
@@ -210,13 +212,14 @@ static void add_stability(json_t *verdict, const struct step *s, const struct ve
 		snprintf(top, sizeof(top), "%s at %s (%llu times)", fail_code_text(&f, code, sizeof(code)),
 			 stage_names[f.stage], (unsigned long long)most);
 	if (graceful == GRACEFUL_BUT_SLOW && terms->excuse) {
-		snprintf(measured, sizeof(measured), "not judged (%s: %u of %u held; %s)", terms->excuse, s->connected_held,
-			 s->target, why);
+		snprintf(measured, sizeof(measured), "not judged (%s: %u of %u held; %s)", terms->excuse,
+			 s->connected_held, s->target, why);
 		add_criterion(verdict, s, "stability", required, measured, CRITERION_NOT_JUDGED);
 		return;
 	}
 	snprintf(measured, sizeof(measured), "%u of %u held; %s%s%s", s->connected_held, s->target,
-		 graceful == GRACEFUL_YES ? "graceful failure: " : why, graceful != GRACEFUL_YES && *top ? "; " : "", top);
+		 graceful == GRACEFUL_YES ? "graceful failure: " : why, graceful != GRACEFUL_YES && *top ? "; " : "",
+		 top);
 	say_server(measured, sizeof(measured), terms->fewest);
 	add_criterion(verdict, s, "stability", required, measured, of[graceful]);
 }
@@ -224,7 +227,8 @@ static void add_stability(json_t *verdict, const struct step *s, const struct ve
 static void add_pools(json_t *verdict, const struct step *s)
 {
 	if (s->pools == POOLS_NOT_RESTORED)
-		add_criterion(verdict, s, "server's pools after the step", "as at the start", "not restored", CRITERION_FAIL);
+		add_criterion(verdict, s, "server's pools after the step", "as at the start", "not restored",
+			      CRITERION_FAIL);
 	else if (s->pools == POOLS_UNKNOWN)
 		add_criterion(verdict, s, "server's pools after the step", "as at the start",
 		    s->server_ended ? "unknown: the server ended" : "unknown: the server could not be asked",
@@ -251,12 +255,14 @@ void verdict_add_undisturbed(json_t *verdict, const struct step *s)
 	if (step_has_hole(s)) {
 		snprintf(measured, sizeof(measured), "clock_hole: the generator did not run for %.1f s",
 			 (double)s->clock_late_ns / 1e9);
-		add_criterion(verdict, s, "measurement", "without holes in the clock", measured, CRITERION_INCONCLUSIVE);
+		add_criterion(verdict, s, "measurement", "without holes in the clock", measured,
+			      CRITERION_INCONCLUSIVE);
 	}
 	if (step_is_stalled(s)) {
 		snprintf(measured, sizeof(measured), "replies_stalled: no reply came for %.1f s",
 			 (double)s->reply_stall_ns / 1e9);
-		add_criterion(verdict, s, "measurement", "without stalls of all replies", measured, CRITERION_INCONCLUSIVE);
+		add_criterion(verdict, s, "measurement", "without stalls of all replies", measured,
+			      CRITERION_INCONCLUSIVE);
 	}
 }
 

@@ -169,7 +169,8 @@ static bool start_one(struct connector *k, uint64_t now_ns)
 /* At the end of most turns there is nothing to begin; this check finds that without reading the clock. */
 static bool may_begin_any(const struct connector *k)
 {
-	return (k->mode == CONNECT_GO_ON && !TAILQ_EMPTY(&k->parked)) || !TAILQ_EMPTY(&k->retry) || !TAILQ_EMPTY(&k->returning) ||
+	return (k->mode == CONNECT_GO_ON && !TAILQ_EMPTY(&k->parked)) || !TAILQ_EMPTY(&k->retry) ||
+		!TAILQ_EMPTY(&k->returning) ||
 	       (k->mode == CONNECT_START && counter_get(&k->stats->attempted) < k->target);
 }
 

@@ -18,7 +18,8 @@ enum worker_order {
 	ORDER_TRAFFIC,		/* start the workload, unmeasured; fulfilled when every client has sent */
 	ORDER_MEASURE,		/* start recording operations; fulfilled at once, or with --iterations when every client
 				 * has begun its measured ones */
-	ORDER_STOP,		/* send no more; fulfilled when nothing is in flight and all clients that left are back */
+	ORDER_STOP,		/* send no more; fulfilled when nothing is in flight and all clients that left are
+				 * back */
 	ORDER_ABANDON,		/* fail, with a timeout, clients that still wait for a reply or a connection */
 	ORDER_DISCONNECT,	/* close all connections; fulfilled when all are gone */
 	ORDER_QUIT,		/* end the thread */

@@ -42,7 +42,8 @@ void pace_on_congestion(struct pace *p, uint64_t begun_ns, uint64_t now_ns)
  * messages, expires, or when it evicts the connection to make room for another. */
 static bool is_hung_up(const struct fail *f)
 {
-	bool waits = f->stage == STAGE_TLS_HANDSHAKE || f->stage == STAGE_PSN_EXCHANGE || f->stage == STAGE_RDMA_CONNECT ||
+	bool waits = f->stage == STAGE_TLS_HANDSHAKE || f->stage == STAGE_PSN_EXCHANGE ||
+		f->stage == STAGE_RDMA_CONNECT ||
 		     f->stage == STAGE_SOCKET_CONNECT;
 
 	return waits && (f->kind == FAIL_CLOSED || f->code == ECONNRESET || f->code == EPIPE);

@@ -309,8 +309,8 @@ static void fulfil(struct worker *w)
 	w->cfg.on_progress(w->cfg.arg);
 }
 
-/* With --iterations, tells the main thread when all operations that may begin have ended. The main thread then reads the
- * other counters, so they are published first. */
+/* With --iterations, tells the main thread when all operations that may begin have ended. The main thread then reads
+ * the other counters, so they are published first. */
 static void tell_iterations(struct worker *w)
 {
 	const struct traffic *t = &w->traffic;
@@ -505,7 +505,8 @@ int worker_start(struct worker *w, char *err, size_t err_size)
 
 	effective_set_device(&w->stats.effective, node);
 	ret = tuning_start_thread(&w->cfg.cfg->tuning, "worker", w->cfg.index,
-				  place_cpus_beside(PLACE_SYS, node, &beside), &w->thread, worker_run, w, err, err_size);
+				  place_cpus_beside(PLACE_SYS, node, &beside), &w->thread, worker_run, w, err,
+				  err_size);
 	w->running = ret == 0;
 	return ret;
 }

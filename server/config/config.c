@@ -55,7 +55,8 @@ static int take_addr(struct server_config *c, uint32_t i, const char *text, char
 	}
 	if (addr_is_any(a)) {
 		snprintf(err, err_size, "--bind: %s is not allowed; RDMA needs the address of one device%s", text,
-			 server_config_serves(c, TRANSPORT_RDMA) ? "" : ", and without it all addresses are served by default");
+			 server_config_serves(c, TRANSPORT_RDMA) ? "" :
+			 ", and without it all addresses are served by default");
 		return -EINVAL;
 	}
 	for (uint32_t j = 0; j < i; j++)
@@ -108,7 +109,8 @@ static int check_without_rdma(struct server_config *c, char *err, size_t err_siz
 	if (server_config_serves(c, TRANSPORT_RDMA))
 		return 0;
 	if (c->device) {
-		snprintf(err, err_size, "--device: cannot be combined with --transports %s, which has no rdma", c->transports);
+		snprintf(err, err_size, "--device: cannot be combined with --transports %s, which has no rdma",
+			 c->transports);
 		return -EINVAL;
 	}
 	c->region_bytes = 0;

@@ -33,7 +33,8 @@ static struct sizes_server server_wanted(const struct server_config *c)
 				      .zerocopy = c->sock.tcp.zerocopy_bytes };
 }
 
-static int check_device(const struct server_config *c, const struct dev *dev, const struct sizes *s, char *err, size_t size)
+static int check_device(const struct server_config *c, const struct dev *dev, const struct sizes *s, char *err,
+			size_t size)
 {
 	uint64_t qps = (uint64_t)c->shard_clients * c->threads, max_qp = (uint64_t)dev->attr.max_qp;
 	uint64_t cqs = c->threads * s->cqs;
@@ -56,8 +57,8 @@ static int check_device(const struct server_config *c, const struct dev *dev, co
 
 /* Registered memory must be available at start; the rest becomes resident only with use. If clients may also come over
  * RDMA, not all need socket buffers, so a server that could run out of memory starts with a warning. */
-static int check_memory(const struct server_config *c, const struct sizes_server *wanted, const struct sizes *s, char *err,
-			size_t size)
+static int check_memory(const struct server_config *c, const struct sizes_server *wanted, const struct sizes *s,
+			char *err, size_t size)
 {
 	static const char advice[] = "lower --max-clients, --region-size, --credits or --message-size";
 	uint64_t limit = res_raise_memlock(), machine = res_machine_memory_bytes(), pinned, all;
@@ -69,14 +70,16 @@ static int check_memory(const struct server_config *c, const struct sizes_server
 	all = held_sum(rows);
 	snprintf(raise, sizeof(raise), "raise it, or %s", advice);
 	if (limit < pinned)
-		return too_low(err, size, c, NULL, "the limit of locked memory (ulimit -l, bytes)", limit, pinned, raise);
+		return too_low(err, size, c, NULL, "the limit of locked memory (ulimit -l, bytes)", limit, pinned,
+			       raise);
 	if (machine < pinned)
 		return too_low(err, size, c, NULL, "this machine's memory (bytes)", machine, pinned, advice);
 	if (machine >= all)
 		return 0;
 	if (!server_config_serves(c, TRANSPORT_RDMA))
 		return too_low(err, size, c, NULL, "this machine's memory (bytes)", machine, all, advice);
-	log_warn("this machine has %llu bytes of memory, and peers could make the server use %llu (docs/security.md, \"Memory that "
+	log_warn("this machine has %llu bytes of memory, and peers could make the server use %llu (docs/security.md, "
+		 "\"Memory that "
 		 "peers can take\"): %s", (unsigned long long)machine, (unsigned long long)all, advice);
 	return 0;
 }
@@ -105,14 +108,15 @@ static int share_descriptors(struct server_config *c, const struct sizes_server 
 	if (have < need) {
 		snprintf(err, size, "the limit of open files (ulimit -n) is %llu, but --threads %llu%s and "
 			 "--max-handshakes %llu%s need %llu; raise it or lower --max-handshakes%s",
-			 (unsigned long long)have, (unsigned long long)c->threads, c->n_rails > 1 ? " on each rail" : "",
-			 (unsigned long long)c->max_handshakes, clients, (unsigned long long)need,
+			 (unsigned long long)have, (unsigned long long)c->threads, c->n_rails > 1 ? " on each rail" :
+			 "", (unsigned long long)c->max_handshakes, clients, (unsigned long long)need,
 			 only_sockets ? " or --max-clients" : "");
 		return -ENOSPC;
 	}
 	left = have - own;
 	if (left < of_clients)
-		log_warn("the limit of open files (ulimit -n) leaves %llu for clients over tcp and tls; --max-clients %llu would need "
+		log_warn("the limit of open files (ulimit -n) leaves %llu for clients over tcp and tls; --max-clients "
+			 "%llu would need "
 			 "%llu: raise it by %llu, or leave them out of --transports", (unsigned long long)left,
 			 (unsigned long long)c->max_clients, (unsigned long long)of_clients,
 			 (unsigned long long)(of_clients - left));

@@ -116,7 +116,8 @@ static void judge_arrival(struct arrival *a)
 	int fd = a->fd;
 
 	forget_arrival(a);
-	if (record_decode(a->bytes, PDATA_PROOF_BYTES, &r) == 0 && r.kind == RECORD_PROOF && r.bytes == PDATA_PROOF_BYTES &&
+	if (record_decode(a->bytes, PDATA_PROOF_BYTES, &r) == 0 && r.kind == RECORD_PROOF &&
+	    r.bytes == PDATA_PROOF_BYTES &&
 	    pdata_decode_proof(PDATA_REQUEST, a->bytes + RECORD_HEADER_BYTES, PDATA_PROOF_BYTES, &proof) == 0 &&
 	    addr_of_socket(fd, &local) == 0)
 		code = socket_take(s, fd, &proof, &a->peer, &local);
@@ -135,7 +136,8 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		drop_arrival(a, n == 0 || errno == ECONNRESET ? FAIL_CLOSED : FAIL_ERRNO, n == 0 || errno == ECONNRESET ? 0 : errno);
+		drop_arrival(a, n == 0 || errno == ECONNRESET ? FAIL_CLOSED : FAIL_ERRNO, n == 0 ||
+			     errno == ECONNRESET ? 0 : errno);
 		return;
 	}
 	a->n += (uint32_t)n;
@@ -269,7 +271,8 @@ int arrive_open(struct shard *s, char *err, size_t err_size)
 	    getsockname(fd, (struct sockaddr *)&a.ss, &len)) {
 		ret = -errno;
 		snprintf(err, err_size, "cannot listen on %s (TCP): %s; %s", addr_text(&a, text), strerror(-ret),
-			 ret == -EADDRINUSE ? "another program has this port: choose another with --rdma-port, or leave tcp out "
+			 ret == -EADDRINUSE ? "another program has this port: choose another with --rdma-port, or "
+					      "leave tcp out "
 			 "of --transports" : "check --bind");
 		return ret;
 	}

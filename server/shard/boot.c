@@ -59,7 +59,8 @@ static void note_refusal(struct conn *c, enum refuse_code code, const char *text
 	if (code == REFUSE_INTERNAL)
 		log_failure(c->shard, text);
 	else
-		log_debug("shard %u conn %u: refused: %s (%s)", c->shard->index, c->index, refuse_code_name(code), text);
+		log_debug("shard %u conn %u: refused: %s (%s)", c->shard->index, c->index, refuse_code_name(code),
+			  text);
 }
 
 void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
@@ -173,7 +174,8 @@ static void on_frame(struct conn *c, const struct frame_header *h)
 	if (h->version != FRAME_VERSION)
 		refuse_version(c, h->version);
 	else if (!tls_peer_is_allowed(c->io.tls))
-		boot_refuse(c, REFUSE_NOT_ALLOWED, "this client's certificate has no name in the server's --allow-names");
+		boot_refuse(c, REFUSE_NOT_ALLOWED,
+			    "this client's certificate has no name in the server's --allow-names");
 	else if (h->type == FRAME_CONTROL)
 		on_control(c, h->length);
 	else if (h->type == FRAME_HELLO)

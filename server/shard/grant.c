@@ -125,7 +125,8 @@ static bool ask_other_shards(const struct shard *s, uint64_t network)
 
 /* The code that refuses a client for lack of room: `busy` if there will be room `soon`, because sessions can be taken
  * back or clients are closing in any shard. */
-static enum refuse_code no_room(const struct shard *s, bool soon, enum refuse_code code, const char *full, const char **why)
+static enum refuse_code no_room(const struct shard *s, bool soon, enum refuse_code code, const char *full,
+				const char **why)
 {
 	bool leaving = soon || s->counts[CONN_ST_CLOSING] > 0;
 
@@ -165,8 +166,10 @@ static enum refuse_code no_credits(struct shard *s, const struct frame_hello *h,
 	if (!(h->features & FRAME_FEATURE_ALL_CREDITS))
 		return no_room(s, soon, REFUSE_FULL, "this shard has no receive buffers left", why);
 	return no_room(s, soon, REFUSE_NO_RESOURCES,
-		       words(s, "%u receive buffers (--srq-depth, --cq-depth, --threads) for up to %u clients: this one needs %u, "
-			     "too many to leave the others theirs", s->cfg->recv_depth, s->cfg->shard_clients, h->queue_depth), why);
+		       words(s, "%u receive buffers (--srq-depth, --cq-depth, --threads) for up to %u clients: this "
+				"one needs %u, "
+			     "too many to leave the others theirs", s->cfg->recv_depth, s->cfg->shard_clients,
+			     h->queue_depth), why);
 }
 
 /* Takes a place among the clients, and credits. Returns 0, or the code to refuse with. */
@@ -195,7 +198,8 @@ static const char *missing_option(struct shard *s, const struct frame_hello *h)
 	const struct server_config *cfg = s->cfg;
 
 	if (h->message_bytes > cfg->message_bytes)
-		return words(s, "--message-size %" PRIu64 ": the client needs %u", cfg->message_bytes, h->message_bytes);
+		return words(s, "--message-size %" PRIu64 ": the client needs %u", cfg->message_bytes,
+			     h->message_bytes);
 	if ((h->features & FRAME_FEATURE_ALL_CREDITS) && h->queue_depth > cfg->credits)
 		return words(s, "--credits %" PRIu64 ": the client needs %u", cfg->credits, h->queue_depth);
 	if ((h->features & FRAME_FEATURE_REGION) && !s->regions)
@@ -228,7 +232,8 @@ static enum refuse_code check_hello(const struct conn *c, const struct frame_hel
 		return REFUSE_UNSUPPORTED;
 	}
 	/* Each RDMA client that was granted and has not connected yet will take one of the available queue pairs. */
-	if (transport == TRANSPORT_RDMA && qp_pool_available(s->qps) <= session_qps(s->sessions) + s->counts[CONN_ST_GRANT]) {
+	if (transport == TRANSPORT_RDMA && qp_pool_available(s->qps) <= session_qps(s->sessions) +
+	    s->counts[CONN_ST_GRANT]) {
 		*why = "all queue pairs are in use or rest after use: try again in a few seconds";
 		return REFUSE_BUSY;
 	}
@@ -281,7 +286,8 @@ enum refuse_code grant_fill(struct conn *c, const struct frame_hello *h, struct 
 
 	ret = h->features & FRAME_FEATURE_REGION ? region_get(s->regions, &c->region, &region) : 0;
 	if (ret) {
-		*why = ret == -EAGAIN ? "one-sided regions are being cleared: try again" : "no one-sided region is left";
+		*why = ret == -EAGAIN ? "one-sided regions are being cleared: try again" :
+			"no one-sided region is left";
 		return ret == -EAGAIN ? REFUSE_BUSY : REFUSE_NO_RESOURCES;
 	}
 	*g = (struct frame_grant){

@@ -212,7 +212,8 @@ static enum verdict judge_waiting(struct shard *s, const struct waiting *w, uint
 	struct conn *c;
 
 	if (s->tls_open >= s->cfg->max_handshakes) {
-		has_less = peers_count(s->peers, PEERS_TLS, addr_network(&w->peer)) + 1 < peers_most(s->peers, PEERS_TLS);
+		has_less = peers_count(s->peers, PEERS_TLS, addr_network(&w->peer)) +
+			1 < peers_most(s->peers, PEERS_TLS);
 		if (!has_less && now < s->look_not_before_ns)
 			return LET_WAIT;
 		if (has_less ? peek(w->fd) < 0 : is_silent(w->fd) && !gets_on(s, &w->peer))
@@ -312,7 +313,8 @@ static bool begin_waiting(struct shard *s, int fd, const struct addr *peer)
 	if ((s->server->peers && !peers_take(s->server->peers, PEERS_TLS, network, &w->share, most)) ||
 	    !peers_take(s->peers, PEERS_WAITING, network, &w->hold, UINT32_MAX)) {
 		peers_give(s->server->peers, PEERS_TLS, &w->share);
-		log_crowd(s, peer, most, most, "TLS connections that an address may have on all shards (--max-per-address)");
+		log_crowd(s, peer, most, most,
+			  "TLS connections that an address may have on all shards (--max-per-address)");
 		count_crowded_out(s);
 		close(fd);
 		return false;

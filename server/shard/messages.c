@@ -83,7 +83,8 @@ static void on_echo(struct conn *c, uint32_t buf, struct msg_header *h)
 static void return_credits(struct conn *c, uint32_t buf)
 {
 	uint8_t flags = c->tags ? MSG_FLAG_TAG : 0;
-	struct msg_header credit = { .type = MSG_CREDIT, .flags = flags, .credits = (uint16_t)c->owed, .sequence = c->owed_sequence,
+	struct msg_header credit = { .type = MSG_CREDIT, .flags = flags, .credits = (uint16_t)c->owed,
+				     .sequence = c->owed_sequence,
 				     .length = MSG_HEADER_BYTES + msg_trailer_bytes(flags) };
 
 	c->owed = 0;
@@ -224,7 +225,8 @@ static HOT_INLINE bool tag_is_right(struct conn *c, const uint8_t *data, const s
 /* True for message types that this client may send. Over RDMA a PUSH needs a window. */
 static bool may_come(const struct conn *c, enum msg_type type)
 {
-	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH && (c->window.bytes > 0 || !link_is_rdma(&c->link)));
+	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH &&
+							(c->window.bytes > 0 || !link_is_rdma(&c->link)));
 }
 
 /* Checks the message at offset `at` of a SEND. Returns 0 with its header in `h`, or the broken rule, negated. */

@@ -314,7 +314,8 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 				     .reserve = MIN(cfg->shard_clients, SIZES_SHARD_RESERVE),
 				     .quarantine_ns = QP_POOL_QUARANTINE_NS, .on_rested = on_rested, .arg = s };
 	struct region_config regions = { .max = cfg->shard_clients, .region_bytes = (uint32_t)cfg->region_bytes,
-					 .registrar = s->server->registrar, .on_registered = tell_registered, .arg = s };
+					 .registrar = s->server->registrar, .on_registered = tell_registered,
+					 .arg = s };
 	struct qp_pool_counts counts;
 	const char *device = *s->rail->device ? s->rail->device : NULL;
 	int ret = dev_open(&s->rail->addr, device, &s->dev, err, err_size);

@@ -254,7 +254,8 @@ struct peer_hold *peers_youngest(const struct peers *p, enum peers_kind kind)
 {
 	const struct ranks *r = &p->ranks[kind];
 
-	return r->most ? TAILQ_LAST(&TAILQ_LAST(&r->by_count[r->most], peer_list)->shares[kind].holds, hold_list) : NULL;
+	return r->most ? TAILQ_LAST(&TAILQ_LAST(&r->by_count[r->most], peer_list)->shares[kind].holds, hold_list) :
+		NULL;
 }
 
 void peers_rejuvenate(struct peers *p, enum peers_kind kind, struct peer_hold *h)

@@ -58,8 +58,8 @@ static void put_grid(const struct plot *p)
 		fprintf(p->out, "M%.1f %.1fV%.1f", chart_scale_place(&l->x, l->x.ticks[i].at), l->top, l->bottom);
 	for (size_t i = 0; i < l->y.n_ticks; i++)
 		fprintf(p->out, "M%.1f %.1fH%.1f", l->left, chart_scale_place(&l->y, l->y.ticks[i].at), l->right_edge);
-	fprintf(p->out, "\"/>\n<path fill=\"none\" stroke=\"var(--axis)\" d=\"M%.1f %.1fH%.1f\"/>\n", l->left, l->bottom,
-		l->right_edge);
+	fprintf(p->out, "\"/>\n<path fill=\"none\" stroke=\"var(--axis)\" d=\"M%.1f %.1fH%.1f\"/>\n", l->left,
+		l->bottom, l->right_edge);
 }
 
 static void put_categories(const struct plot *p)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A report as a list of blocks, which is made once and written as a page, as Markdown, as text and as files. Building does no I/O;
- * owning thread: main. A block is added behind the last one. When memory runs out, doc_failed says so at the end, so
- * that no caller checks each call. Texts are plain UTF-8 in which nothing is special: each form escapes what it must. */
+/* A report as a list of blocks, which is made once and written as a page, as Markdown, as text and as files. Building
+ * does no I/O; owning thread: main. A block is added behind the last one. When memory runs out, doc_failed says so at
+ * the end, so that no caller checks each call. Texts are plain UTF-8 in which nothing is special: each form escapes
+ * what it must. */
 #ifndef RAMPART_LOADGEN_REPORT_DOC_H
 #define RAMPART_LOADGEN_REPORT_DOC_H
 
@@ -44,7 +45,8 @@ void doc_link(struct doc *d, const char *id, const char *text);
 
 /* A table; `name` is that of its CSV file. Fill it before anything else is added. The caption may be NULL. */
 struct doc_table *doc_table(struct doc *d, const char *name, const char *caption);
-/* A column: its title, and its unit or NULL. Numbers are aligned to the right. All columns come before the first row. */
+/* A column: its title, and its unit or NULL. Numbers are aligned to the right. All columns come before the first
+ * row. */
 void doc_column(struct doc_table *t, const char *title, const char *unit, bool number);
 void doc_row(struct doc_table *t, enum doc_tone tone);
 /* The next cell of the row. A number is shown with `decimals` and with commas between thousands, NAN as a dash; CSV
@@ -67,8 +69,8 @@ int doc_write_html(const struct doc *d, FILE *out) __attribute__((warn_unused_re
 int doc_write_markdown(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
 /* Plain text for a terminal, with aligned tables of 40 rows at most. A chart is its table. 0, -EIO or -ENOMEM. */
 int doc_write_text(const struct doc *d, FILE *out) __attribute__((warn_unused_result));
-/* Writes <dir>/report.html and report.md, each table as <dir>/tables/<name>.csv (RFC 4180, UTF-8, units in the titles), and
- * each chart that has an SVG as <dir>/charts/<id>.svg, which needs no page. Makes the folders. What is made in them
+/* Writes <dir>/report.html and report.md, each table as <dir>/tables/<name>.csv (RFC 4180, UTF-8, units in the titles),
+ * and each chart that has an SVG as <dir>/charts/<id>.svg, which needs no page. Makes the folders. What is made in them
  * follows no symbolic link (common/base/paths.h). Stops at the first file that cannot be written: -errno, and a line in
  * `err` that names it. */
 int doc_write_files(const struct doc *d, const char *dir, char *err, size_t err_size)

@@ -82,7 +82,8 @@ static int write_chart(FILE *out, const void *files)
 	xml_write(out, doc_str(b, "title"), SIZE_MAX);
 	fputs("</title>\n<desc>", out);
 	xml_write(out, doc_str(b, "detail"), SIZE_MAX);
-	fputs("</desc>\n<style>.chart{" STYLE_LIGHT "background:var(--page)}\n@media (prefers-color-scheme:dark){.chart{"
+	fputs("</desc>\n<style>.chart{" STYLE_LIGHT "background:var(--page)}\n@media "
+						    "(prefers-color-scheme:dark){.chart{"
 	      STYLE_DARK "}}\n" STYLE_CHART "</style>", out);
 	fputs(end + 1, out);
 	return 0;
@@ -157,7 +158,8 @@ static int write_blocks(struct files *f)
 
 int doc_write_files(const struct doc *d, const char *dir, char *err, size_t err_size)
 {
-	struct files f = { .d = d, .dir = dir, .top = -1, .tables = -1, .charts = -1, .err = err, .err_size = err_size };
+	struct files f = { .d = d, .dir = dir, .top = -1, .tables = -1, .charts = -1, .err = err,
+			   .err_size = err_size };
 	int ret = open_folders(&f);
 
 	if (!ret)

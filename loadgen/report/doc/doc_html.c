@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A document as a page. See doc.h. All text is escaped; only charts are written as they are, since chart.c escaped their
- * labels. */
+/* A document as a page. See doc.h. All text is escaped; only charts are written as they are, since chart.c escaped
+ * their labels. */
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <errno.h>
@@ -118,7 +118,8 @@ static void note(struct page *p, const json_t *b)
 
 	html_begin(p, b, "p", "note ");
 	if (tone != DOC_PLAIN)
-		html_put(p, "<strong><span aria-hidden=\"true\">%s</span> %s:</strong> ", tones[tone].sign, tones[tone].word);
+		html_put(p, "<strong><span aria-hidden=\"true\">%s</span> %s:</strong> ", tones[tone].sign,
+			 tones[tone].word);
 	html_put(p, "%s</p>\n", doc_str(b, "text"));
 }
 
@@ -145,7 +146,8 @@ static void section_end(struct page *p)
 static void section(struct page *p, const json_t *b)
 {
 	section_end(p);
-	html_put(p, "<section id=\"%s\" aria-labelledby=\"%s.h\">\n<h2 id=\"%s.h\"><span class=\"no\">", doc_str(b, "id"),
+	html_put(p, "<section id=\"%s\" aria-labelledby=\"%s.h\">\n<h2 id=\"%s.h\"><span class=\"no\">",
+		 doc_str(b, "id"),
 	    doc_str(b, "id"), doc_str(b, "id"));
 	fprintf(p->out, "%d", (int)json_integer_value(json_object_get(b, "number")));
 	html_put(p, "</span> %s</h2>\n", doc_str(b, "title"));
@@ -160,7 +162,8 @@ static void chart(struct page *p, const json_t *b)
 	html_put(p, "<figure id=\"%s\">\n", id);
 	put_any(p, "<figcaption>%s</figcaption>\n", title);
 	if (strncmp(svg, "<svg", 4) != 0 || !tag_end) {
-		html_put(p, "<p class=\"note warn\"><strong><span aria-hidden=\"true\">!</span> This chart has nothing to "
+		html_put(p, "<p class=\"note warn\"><strong><span aria-hidden=\"true\">!</span> This chart has nothing "
+			    "to "
 		    "show.</strong> %s</p>\n</figure>\n", detail);
 		return;
 	}

@@ -27,8 +27,8 @@ static bool is_www(const char *text, const char *at)
 }
 
 /* The replacement of a character that is markup in HTML, or that would make a link on GitHub (to a person, an issue, an
- * address): a comment behind it prevents that, as GitHub looks for addresses in runs of text, after escapes and entities were
- * replaced (https://github.github.com/gfm/#autolinks-extension-). NULL: none is needed. */
+ * address): a comment behind it prevents that, as GitHub looks for addresses in runs of text, after escapes and
+ * entities were replaced (https://github.github.com/gfm/#autolinks-extension-). NULL: none is needed. */
 static const char *replacement(const char *text, const char *at)
 {
 	switch (*at) {
@@ -255,7 +255,8 @@ static size_t column_width(const json_t *b, size_t column)
 }
 
 /* `bytes` of a text, aligned in its column. Spaces are owed until a text follows, so that no line ends with them. */
-static void text_cell(FILE *out, const json_t *b, const size_t *widths, size_t column, const char *text, size_t bytes, size_t *owed)
+static void text_cell(FILE *out, const json_t *b, const size_t *widths, size_t column, const char *text, size_t bytes,
+		      size_t *owed)
 {
 	bool number = doc_column_is_number(b, column);
 	size_t n = 0, gap;
@@ -287,7 +288,8 @@ static void plain_head(FILE *out, const json_t *b, const size_t *widths, bool to
 		size_t owed = toned ? 2 : 0;
 
 		for (size_t i = 0; i < doc_n_columns(b); i++) {
-			const char *title = doc_str(doc_column_at(b, i), "title"), *text = doc_str(doc_column_at(b, i), "unit");
+			const char *title = doc_str(doc_column_at(b, i), "title"),
+				*text = doc_str(doc_column_at(b, i), "unit");
 			size_t above = lines - title_words(title, &bytes);
 
 			if (line < lines)

@@ -117,7 +117,8 @@ static void keep_sample(struct source *s, const json_t *event)
 	if (!grown)
 		return;
 	s->samples = grown;
-	grown[s->n_samples++] = (struct source_sample){ .t_s = json_number_at(event, "t"), .clients = json_number_at(event, "clients"),
+	grown[s->n_samples++] = (struct source_sample){ .t_s = json_number_at(event, "t"),
+							.clients = json_number_at(event, "clients"),
 		.connected = json_number_at(event, "connected"), .connects = json_number_at(event, "connects") };
 }
 
@@ -198,7 +199,8 @@ static void describe_end(const struct source *s, const struct progress *p, char 
 static int read_run(struct source *s, const struct progress *p, char *err, size_t err_size)
 {
 	char path[PATH_MAX], why[256] = "";
-	int ret = path_of(s, "run.json", path) ? json_read_file(path, 0, &run_limit, &s->run, why, sizeof(why)) : -ENAMETOOLONG;
+	int ret = path_of(s, "run.json", path) ? json_read_file(path, 0, &run_limit, &s->run, why, sizeof(why)) :
+		-ENAMETOOLONG;
 	double version;
 
 	if (ret == -ENOENT) {
@@ -208,15 +210,16 @@ static int read_run(struct source *s, const struct progress *p, char *err, size_
 	if (ret == -ENOMEM)
 		return ret;
 	if (ret || !json_is_object(s->run)) {
-		snprintf(err, err_size, "%s/run.json: %s", s->dir, !ret ? "not an object" : *why ? why : strerror(-ret));
+		snprintf(err, err_size, "%s/run.json: %s", s->dir, !ret ? "not an object" : *why ? why :
+			 strerror(-ret));
 		return -EINVAL;
 	}
 	version = json_number_at(s->run, "schema_version");
 	if (version >= SCHEMA_VERSION_OLDEST && version <= SCHEMA_VERSION && version == floor(version))
 		return 0;
 	if (isfinite(version))
-		snprintf(err, err_size, "%s/run.json: schema_version is %g, this program reads %d to %d", s->dir, version,
-			 SCHEMA_VERSION_OLDEST, SCHEMA_VERSION);
+		snprintf(err, err_size, "%s/run.json: schema_version is %g, this program reads %d to %d", s->dir,
+			 version, SCHEMA_VERSION_OLDEST, SCHEMA_VERSION);
 	else
 		snprintf(err, err_size, "%s/run.json: no schema_version: not of a run", s->dir);
 	return -EINVAL;

@@ -41,8 +41,8 @@ void source_close(struct source *s);	/* NULL-safe */
  * folder. False if the run has none. In older runs it follows from clients, repetition and size. */
 bool source_histogram_name(const struct source *s, const json_t *step, const char *which, char *out, size_t size);
 
-/* The histogram of a step, as a point_hist_fn has it: `source` is the struct source, which owns the histogram. NULL if it
- * cannot be read; valid until the next call. */
+/* The histogram of a step, as a point_hist_fn has it: `source` is the struct source, which owns the histogram. NULL if
+ * it cannot be read; valid until the next call. */
 const struct hist *source_histogram(void *source, const json_t *step, const char *which);
 
 /* True if the run is an entry of a suite: the folder that its own is in has suite.json. */

@@ -126,7 +126,8 @@ static void answer_by_clients_held(struct page *p)
 	const struct point *bad = found_first_not_held(p->points);
 
 	if (isfinite(held) && !bad && *found_hosts_at_limit(p, held))
-		how_many(p, DOC_WARN, "clients-held-add-hosts", "Add hosts", "%s were held at once and nothing failed, but load "
+		how_many(p, DOC_WARN, "clients-held-add-hosts", "Add hosts",
+			 "%s were held at once and nothing failed, but load "
 			 "hosts were at their own limit (%s), so the server's is not known.", page_clients(p, held),
 			 found_hosts_at_limit(p, held));
 	else if (isfinite(held) && !bad)

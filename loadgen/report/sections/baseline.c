@@ -114,11 +114,13 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 /* A run in which a setting did not take effect is no run with that setting. */
 static void say_untaken(struct page *p, const struct page_baseline *b)
 {
-	const json_t *there = json_at(b->source->run, "analysis.not_taken"), *here = json_at(p->run, "analysis.not_taken");
+	const json_t *there = json_at(b->source->run, "analysis.not_taken"),
+		*here = json_at(p->run, "analysis.not_taken");
 
 	if (json_array_size(there) + json_array_size(here) == 0)
 		return;
-	doc_note(p->doc, DOC_WARN, "baseline-not-taken", "Not all settings took effect (%zu in the baseline, %zu here):",
+	doc_note(p->doc, DOC_WARN, "baseline-not-taken",
+		 "Not all settings took effect (%zu in the baseline, %zu here):",
 		 json_array_size(there), json_array_size(here));
 	effective_say_untaken(p, b->source->run, "baseline-not-taken-there");
 	effective_say_untaken(p, p->run, "baseline-not-taken-here");

@@ -51,7 +51,8 @@ static void add_times_among(struct page *p, struct doc_table *t, const struct po
 			      json_at(step, "connected_peak"), "connect_ns", json_at(step, "connect_ns"), "longest",
 			      json_at(step, "connect_longest"));
 
-	add_times(p, t, page_text(p, "among %s%s", page_clients(p, at->clients), page_with_size(p, at->bytes)), o, alone_ns);
+	add_times(p, t, page_text(p, "among %s%s", page_clients(p, at->clients), page_with_size(p, at->bytes)), o,
+		  alone_ns);
 	json_decref(o);
 }
 
@@ -65,9 +66,12 @@ static void show_alone(struct page *p, const struct point *at)
 	if (!json_is_object(before))
 		return;
 	if (isfinite(alone_ns) && isfinite(total_ns))
-		doc_text(p->doc, "alone-said", "One at a time, on the idle server, a connection took %s (median), and among %s "
-			 "%.1f times as long.", page_ns(p, alone_ns), page_clients(p, at->clients), total_ns / alone_ns);
-	t = page_table(p, "alone", "Clients that connected one at a time, before the first step and after the last, and the "
+		doc_text(p->doc, "alone-said",
+			 "One at a time, on the idle server, a connection took %s (median), and among %s "
+			 "%.1f times as long.", page_ns(p, alone_ns), page_clients(p, at->clients),
+			 total_ns / alone_ns);
+	t = page_table(p, "alone",
+		       "Clients that connected one at a time, before the first step and after the last, and the "
 		       "clients of the last run of each number.", "when");
 	page_columns(p, t, times);
 	doc_column(t, "times the first median", NULL, true);
@@ -84,10 +88,12 @@ static const struct shown_percentile {
 	struct page_column columns[12];
 } shown[] = {
 	{ "p50", "stages", "stages-chart", "Connection stages, medians", "median of each stage, ms",
-	  "Medians of the stages. They do not add up exactly to the median of the whole. psn_generate is a part of psn_exchange.",
+	  "Medians of the stages. They do not add up exactly to the median of the whole. psn_generate is a part of "
+	  "psn_exchange.",
 	  "stages-p50-none", "The medians are not known: they need 5 connections in a step.", { ALL_STAGES(".p50") } },
 	{ "p99", "stages_p99", "stages-p99-chart", "Connection stages, p99", "p99 of each stage, ms",
-	  "The p99 of the stages. A connection that is slow in one stage is rarely slow in all, so their sum is above the "
+	  "The p99 of the stages. A connection that is slow in one stage is rarely slow in all, so their sum is above "
+	  "the "
 	  "p99 of the whole.",
 	  "stages-p99-none", "The p99 of the stages is not known: it needs 299 connections in a step.",
 	  { ALL_STAGES(".p99") } },
@@ -125,14 +131,18 @@ static void show_other_stages(struct page *p)
 	};
 	static const struct page_column phases[] = { PAGE_STAGES("phase_ns_per_connection.", ""), { 0 } };
 	static const struct page_column handshakes[] = {
-		{ "full handshakes#", "handshakes.full", 1, 0 }, { "full p50#ms", "connect_full_ns.total.p50", 1e-6, 3 },
-		{ "sessions resumed#", "handshakes.resumed", 1, 0 }, { "resumed p50#ms", "connect_resumed_ns.total.p50", 1e-6, 3 },
+		{ "full handshakes#", "handshakes.full", 1, 0 }, { "full p50#ms", "connect_full_ns.total.p50", 1e-6,
+								   3 },
+		{ "sessions resumed#", "handshakes.resumed", 1, 0 }, { "resumed p50#ms", "connect_resumed_ns.total.p50",
+								       1e-6, 3 },
 		{ 0 }
 	};
 
-	if (!page_points(p, "server_stages", "The server's own stages, medians, by its clock; tls_accept is that of full "
+	if (!page_points(p, "server_stages",
+			 "The server's own stages, medians, by its clock; tls_accept is that of full "
 			 "handshakes.", of_server))
-		doc_text(p->doc, "server-stages-none", "The server's own stages are not known: its report is missing, or is "
+		doc_text(p->doc, "server-stages-none",
+			 "The server's own stages are not known: its report is missing, or is "
 			 "not of one step alone.");
 	page_points(p, "phases", "With --phased: the time of each phase, for each connection.", phases);
 	page_points(p, "handshakes", "TLS handshakes, and the median time of connecting with each kind.", handshakes);
@@ -231,7 +241,8 @@ static void show_times(struct page *p, const struct timeline *l)
 
 	page_series(&c, (struct chart_series){ .label = "clients connected", .mark = CHART_STEPS, .x = l->t_s,
 		.y = l->connected, .n = l->n });
-	page_series(&c, (struct chart_series){ .label = "connections made a second", .mark = CHART_LINE_PLAIN, .x = l->t_s,
+	page_series(&c, (struct chart_series){ .label = "connections made a second", .mark = CHART_LINE_PLAIN,
+					       .x = l->t_s,
 		.y = l->connects_per_s, .n = l->n, .right = true });
 	page_chart(p, "time-chart", "Clients and connections over time", &c,
 		   "Clients connected (left axis) and connections made a second (right axis) from the run's start to "

@@ -33,7 +33,8 @@ static void say_untaken(struct page *p)
 		return;
 	}
 	if (json_array_size(json_at(p->run, "analysis.not_taken")) == 0) {
-		doc_text(p->doc, "effective-all-taken", "Every setting that can be checked took effect as it was asked for.");
+		doc_text(p->doc, "effective-all-taken",
+			 "Every setting that can be checked took effect as it was asked for.");
 		return;
 	}
 	doc_note(p->doc, DOC_WARN, "effective-not-taken", "These settings did not take effect as they were asked for:");
@@ -121,9 +122,12 @@ static bool is_known(const json_t *threads, const struct fact *f)
 
 static void table_threads(struct page *p, const json_t *step)
 {
-	struct doc_table *t = page_table(p, "effective", page_text(p, "With %s, from ibv_query_qp or getsockopt of one connection "
+	struct doc_table *t = page_table(p, "effective", page_text(p,
+								   "With %s, from ibv_query_qp or getsockopt of one "
+								   "connection "
 					 "of each thread, sched_getaffinity and sched_getcpu",
-					 page_clients(p, json_number_at(step, "target_clients"))), "what;server;generator");
+					 page_clients(p, json_number_at(step, "target_clients"))),
+					 "what;server;generator");
 
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
 		/* A transport has no more of the other's than null. */
@@ -141,10 +145,12 @@ static void table_work(struct page *p)
 {
 	static const struct page_column columns[] = {
 		{ "doorbells#", "doorbells", 1, 0 }, { "requests a doorbell#", "requests_per_doorbell", 1, 2 },
-		{ "with completion#%", "signalled_ratio", 100, 1 }, { "completions a poll#", "completions_per_poll", 1, 2 },
+		{ "with completion#%", "signalled_ratio", 100, 1 }, { "completions a poll#", "completions_per_poll", 1,
+								      2 },
 		{ "polls that found nothing#%", "empty_polls/polls", 100, 0 }, { 0 }
 	};
-	struct doc_table *t = page_table(p, "effective_work", "Of the measured time; completions a poll are those of polls that "
+	struct doc_table *t = page_table(p, "effective_work",
+					 "Of the measured time; completions a poll are those of polls that "
 					 "found some", PAGE_POINT ";side");
 
 	page_columns(p, t, columns);

@@ -123,9 +123,12 @@ void section_failures(struct page *p)
 {
 	static const struct page_column rates[] = {
 		{ "attempts#", "rates.attempts", 1, 0 }, { "timeouts#", "rates.timeouts.count", 1, 0 },
-		{ "timeouts#%", "rates.timeouts.per_attempt_ratio", 100, 2 }, { "timeouts#1/s", "rates.timeouts.per_s", 1, 2 },
-		{ "retries#%", "rates.retries.per_attempt_ratio", 100, 2 }, { "retries#1/s", "rates.retries.per_s", 1, 2 },
-		{ "refusals#", "rates.refusals.count", 1, 0 }, { "refusals#%", "rates.refusals.per_attempt_ratio", 100, 2 },
+		{ "timeouts#%", "rates.timeouts.per_attempt_ratio", 100, 2 },
+		{ "timeouts#1/s", "rates.timeouts.per_s", 1, 2 },
+		{ "retries#%", "rates.retries.per_attempt_ratio", 100, 2 },
+		{ "retries#1/s", "rates.retries.per_s", 1, 2 },
+		{ "refusals#", "rates.refusals.count", 1, 0 }, { "refusals#%", "rates.refusals.per_attempt_ratio", 100,
+								 2 },
 		{ "refusals#1/s", "rates.refusals.per_s", 1, 2 }, { 0 }
 	};
 	struct kinds failures, retried;
@@ -161,5 +164,6 @@ void section_failures(struct page *p)
 			 page_clients(p, p->points->v[last].clients), page_count(p, sum));
 		table_failures(p, &retried, DOC_WARN, "retried", "Repeated attempts by number of clients and reason.");
 	}
-	page_points(p, "rates", "Timeouts, repeated attempts and refusals, for each attempt to connect and a second.", rates);
+	page_points(p, "rates", "Timeouts, repeated attempts and refusals, for each attempt to connect and a second.",
+		    rates);
 }

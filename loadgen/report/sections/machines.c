@@ -127,7 +127,8 @@ static void draw_curve(struct page *p, struct chart *c, const struct samples *s,
 		known |= isfinite(y[i]);
 	}
 	if (known)
-		page_series(c, (struct chart_series){ .label = name_side ? page_text(p, "%s %s", s->side, v->label) : v->label,
+		page_series(c, (struct chart_series){ .label = name_side ? page_text(p, "%s %s", s->side, v->label) :
+						      v->label,
 						      .mark = CHART_LINE_PLAIN, .x = s->t_s, .y = y, .n = s->n,
 						      .right = v->right });
 }
@@ -148,7 +149,8 @@ static void show_cpu(struct page *p, const struct samples *s)
 		draw_curve(p, &c, s, &curves[i], false);
 	mark(p, &c);
 	page_chart(p, page_text(p, "machines-cpu-%s", s->side), page_text(p, "CPUs of the %s's machine", s->side), &c,
-		   page_text(p, "CPUs of the %s's machine in user, system, softirq and idle time, and those of its process, "
+		   page_text(p, "CPUs of the %s's machine in user, system, softirq and idle time, and those of its "
+				"process, "
 			     "against time.", s->side));
 }
 
@@ -205,16 +207,20 @@ static const struct {
 	bool is_rate;
 } of_sample[] = {
 	{ "process user#CPUs", "cpu_user_s", 1, 2, true }, { "process system#CPUs", "cpu_system_s", 1, 2, true },
-	{ "machine user#CPUs", "machine_user_s", 1, 2, true }, { "machine system#CPUs", "machine_system_s", 1, 2, true },
+	{ "machine user#CPUs", "machine_user_s", 1, 2, true }, { "machine system#CPUs", "machine_system_s", 1, 2,
+								 true },
 	{ "softirq#CPUs", "machine_softirq_s", 1, 2, true }, { "steal#CPUs", "machine_steal_s", 1, 2, true },
 	{ "idle#CPUs", "machine_idle_s", 1, 2, true }, { "busiest core#%", "busiest_core_ratio", 100, 0, false },
 	{ "resident#MiB", "rss_bytes", 1 / MIB, 1, false }, { "pinned#MiB", "pinned_bytes", 1 / MIB, 1, false },
-	{ "available#MiB", "machine_available_bytes", 1 / MIB, 1, false }, { "slab#MiB", "machine_slab_bytes", 1 / MIB, 1, false },
+	{ "available#MiB", "machine_available_bytes", 1 / MIB, 1, false },
+	{ "slab#MiB", "machine_slab_bytes", 1 / MIB, 1, false },
 	{ "runnable#", "machine_runnable", 1, 0, false }, { "descriptors#", "fds", 1, 0, false },
 	{ "threads#", "threads", 1, 0, false }, { "clients#", "clients_connected", 1, 0, false },
-	{ "connecting#", "clients_connecting", 1, 0, false }, { "QPs#", "qps", 1, 0, false }, { "CQs#", "cqs", 1, 0, false },
+	{ "connecting#", "clients_connecting", 1, 0, false }, { "QPs#", "qps", 1, 0, false },
+	{ "CQs#", "cqs", 1, 0, false },
 	{ "MRs#", "mrs", 1, 0, false }, { "voluntary switches#1/s", "switches_voluntary", 1, 0, true },
-	{ "involuntary switches#1/s", "switches_involuntary", 1, 0, true }, { "completions#1/s", "completions", 1, 0, true },
+	{ "involuntary switches#1/s", "switches_involuntary", 1, 0, true },
+	{ "completions#1/s", "completions", 1, 0, true },
 	{ "polls#1/s", "polls", 1, 0, true }, { "wake-ups#1/s", "wakeups", 1, 0, true },
 };
 #define OF_SAMPLE (sizeof(of_sample) / sizeof(of_sample[0]))
@@ -232,13 +238,14 @@ static void show_samples(struct page *p, const struct samples *s)
 		for (size_t i = 0; i < s[k].n; i++) {
 			page_add(t, DOC_PLAIN, "s2s", s[k].side, s[k].t_s[i], phase_at(phases, s[k].t_s[i]));
 			for (size_t c = 0; c < OF_SAMPLE; c++)
-				doc_number(t, of_sample[c].scale * (of_sample[c].is_rate ? rate(&s[k], of_sample[c].name, i) :
+				doc_number(t, of_sample[c].scale * (of_sample[c].is_rate ?
+								    rate(&s[k], of_sample[c].name, i) :
 					   value_at(s[k].o, of_sample[c].name, s[k].at[i])), of_sample[c].decimals);
 		}
 }
 
-/* What was added over all samples; NAN if none knows it. Where it is less than before, another process took the place of one
- * that had ended: what that had used by then is not known, and not counted. */
+/* What was added over all samples; NAN if none knows it. Where it is less than before, another process took the place
+ * of one that had ended: what that had used by then is not known, and not counted. */
 static double added(const json_t *a)
 {
 	double sum = 0, last = 0;
@@ -258,7 +265,8 @@ static double added(const json_t *a)
 
 static void show_threads(struct page *p, const struct samples *s)
 {
-	struct doc_table *t = page_table(p, "threads", "CPU time of each thread, from the first sample to the last that has it.",
+	struct doc_table *t = page_table(p, "threads",
+					 "CPU time of each thread, from the first sample to the last that has it.",
 					 "side;thread;user#s;system#s");
 	json_t *thread;
 	size_t i;
@@ -266,7 +274,8 @@ static void show_threads(struct page *p, const struct samples *s)
 	for (size_t k = 0; k < SIDES; k++)
 		json_array_foreach(json_object_get(s[k].o, "by_thread"), i, thread) {
 			page_add(t, DOC_PLAIN, "ss22", s[k].side, page_text_at(thread, "name", "unknown"),
-				 added(json_object_get(thread, "cpu_user_s")), added(json_object_get(thread, "cpu_system_s")));
+				 added(json_object_get(thread, "cpu_user_s")),
+				 added(json_object_get(thread, "cpu_system_s")));
 		}
 }
 
@@ -279,10 +288,13 @@ static void show_peaks(struct page *p)
 		{ "resident#MiB", "rss_bytes", 1 / MIB, 1 },
 		{ "available least#MiB", "peak.machine_available_least_bytes", 1 / MIB, 1 },
 		{ "threads peak#", "peak.threads", 1, 0 }, { "runnable peak#", "peak.machine_runnable", 1, 0 },
-		{ "voluntary switches#", "switches_voluntary", 1, 0 }, { "involuntary switches#", "switches_involuntary", 1, 0 },
-		{ "CPU per operation#us", "cpu_ns_per_op", 1e-3, 2 }, { "switches per operation#", "switches_per_op", 1, 3 }, { 0 }
+		{ "voluntary switches#", "switches_voluntary", 1, 0 },
+		{ "involuntary switches#", "switches_involuntary", 1, 0 },
+		{ "CPU per operation#us", "cpu_ns_per_op", 1e-3, 2 }, { "switches per operation#", "switches_per_op", 1,
+									3 }, { 0 }
 	};
-	struct doc_table *t = page_table(p, "peaks", "Peaks from a step's begin to its end beside what was in use at the end "
+	struct doc_table *t = page_table(p, "peaks",
+					 "Peaks from a step's begin to its end beside what was in use at the end "
 		"of its measured time: medians of the runs. Context switches and CPU time are of the measured time.",
 		PAGE_POINT ";side");
 
@@ -305,7 +317,8 @@ static void say_peak(struct page *p)
 	double available = read_amount(r, "peak.machine_available_least_bytes");
 
 	if (isfinite(fds) && isfinite(at_rest))
-		doc_text(p->doc, "machines-peak", "With %s the server had up to %s descriptors, and %s at the end of the measured "
+		doc_text(p->doc, "machines-peak",
+			 "With %s the server had up to %s descriptors, and %s at the end of the measured "
 			 "time.%s%s", page_clients(p, most->clients), page_count(p, fds), page_count(p, at_rest),
 			 isfinite(cpus) ? page_text(p, " Its process used up to %.2f CPUs.", cpus) : "",
 			 isfinite(available) ? page_text(p, " Its machine had at least %s of memory available.",
@@ -324,7 +337,8 @@ void section_machines(struct page *p)
 		doc_text(p->doc, "machines-none", "Nothing is known: the run took no samples (--sample-interval).");
 		return;
 	}
-	doc_text(p->doc, "machines-said", "Each side was sampled every %.3g s, from before the first connection until after the "
+	doc_text(p->doc, "machines-said",
+		 "Each side was sampled every %.3g s, from before the first connection until after the "
 		 "last one had left. Where both ends share a machine, its figures are the same twice.",
 		 json_number_at(p->run, "resources_series.interval_s"));
 	say_peak(p);

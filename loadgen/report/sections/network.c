@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the network of both ends carried, by the device's counters: bytes against clients, and every port of the last run of
- * each number of clients. */
+/* What the network of both ends carried, by the device's counters: bytes against clients, and every port of the last
+ * run of each number of clients. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -23,8 +23,8 @@ static const struct {
 #define SIDES (sizeof(sides) / sizeof(sides[0]))
 
 static const struct figures rates = {
-	"network_rates", "Network", "MB/s", "What the ports of both ends sent and received, for each number of clients.",
-	false, 4, {
+	"network_rates", "Network", "MB/s",
+	"What the ports of both ends sent and received, for each number of clients.", false, 4, {
 		{ "server sent#MB/s", "network.server.bytes_out_per_s", MB, 2 },
 		{ "server received#MB/s", "network.server.bytes_in_per_s", MB, 2 },
 		{ "generator sent#MB/s", "network.generator.bytes_out_per_s", MB, 2 },
@@ -52,7 +52,8 @@ static const json_t *last_step(const struct point *point)
 
 static const struct page_column columns[] = {
 	{ "device", "device", 0, 0 }, { "interface", "netdev", 0, 0 }, { "bytes by", "bytes_source", 0, 0 },
-	{ "sent#MB", "bytes_out", MB, 2 }, { "received#MB", "bytes_in", MB, 2 }, { "packets sent#", "packets_out", 1, 0 },
+	{ "sent#MB", "bytes_out", MB, 2 }, { "received#MB", "bytes_in", MB, 2 },
+	{ "packets sent#", "packets_out", 1, 0 },
 	{ "packets received#", "packets_in", 1, 0 }, FAULT_COLUMNS, { "line#Gbit/s", "line_bits_per_s", 1e-9, 1 },
 	{ "used#%", "used_ratio", 100, 2 }, { 0 }
 };
@@ -70,7 +71,8 @@ static void add_port(struct page *p, struct doc_table *t, const struct point *po
 
 static void show_ports(struct page *p)
 {
-	struct doc_table *t = page_table(p, "network", "Each port while the step was measured, and while its clients connected, "
+	struct doc_table *t = page_table(p, "network",
+					 "Each port while the step was measured, and while its clients connected, "
 					 "of the last run of each number of clients.", PAGE_POINT ";side");
 
 	page_columns(p, t, columns);
@@ -119,11 +121,14 @@ static void say_faults(struct page *p, const struct known *known)
 			text = page_text(p, "%s%s%.*s: %s", text, *text ? "; " : "", (int)strcspn(faults[f].title, "#"),
 					 faults[f].title, page_count(p, known->faults[f]));
 	if (*text)
-		doc_note(p->doc, DOC_WARN, "network-faults", "The devices counted what a network without faults does not have "
-			 "(%s): packets were lost or came in the wrong order, a receiver had no buffer, or the path was "
+		doc_note(p->doc, DOC_WARN, "network-faults",
+			 "The devices counted what a network without faults does not have "
+			 "(%s): packets were lost or came in the wrong order, a receiver had no buffer, or the path "
+			 "was "
 			 "congested. This costs latency.", text);
 	else
-		doc_text(p->doc, "network-clean", "No device counted anything sent again, out of sequence, or for which a receiver "
+		doc_text(p->doc, "network-clean",
+			 "No device counted anything sent again, out of sequence, or for which a receiver "
 			 "was not ready, as far as it counts these.");
 }
 
@@ -137,7 +142,8 @@ static void show_rates(struct page *p, double bytes)
 		return;
 	i = trend_top(&v[0]);
 	if (isfinite(v[0].y[i]) && isfinite(v[1].y[i]))
-		doc_text(p->doc, "network-said", "With %s the server's ports sent %.2f MB and received %.2f MB a second%s.",
+		doc_text(p->doc, "network-said",
+			 "With %s the server's ports sent %.2f MB and received %.2f MB a second%s.",
 			 page_clients(p, v[0].x[i]), v[0].y[i], v[1].y[i], isfinite(v[4].y[i]) ?
 			 page_text(p, ", %s of what its line can carry", page_percent(p, v[4].y[i] / 100)) : "");
 	figures_show(p, &rates, v);
@@ -156,11 +162,14 @@ void section_network(struct page *p)
 	}
 	bytes = page_smallest_size(p);
 	if (known.loopback)
-		doc_text(p->doc, "network-loopback", "Server and generator are on one machine, so RDMA between them does not reach a "
-			 "wire: which bytes a network would carry is not known. Packets are those of both ends, if the device "
+		doc_text(p->doc, "network-loopback",
+			 "Server and generator are on one machine, so RDMA between them does not reach a "
+			 "wire: which bytes a network would carry is not known. Packets are those of both ends, if the "
+			 "device "
 			 "counts them.");
 	if (known.netdev)
-		doc_text(p->doc, "network-shared", "The RDMA device counts no bytes. Those shown are its network interface's, with "
+		doc_text(p->doc, "network-shared",
+			 "The RDMA device counts no bytes. Those shown are its network interface's, with "
 			 "all else that goes over it, such as TLS connections.");
 	show_rates(p, bytes);
 	say_faults(p, &known);

@@ -49,8 +49,8 @@ static void add_line(struct chart *chart, const struct curve *c, const char *lab
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (isfinite(y[i])) {
-			page_series(chart, (struct chart_series){ .label = label, .mark = CHART_LINE, .x = c->x, .y = y, .n = c->n,
-								  .dim = dim });
+			page_series(chart, (struct chart_series){ .label = label, .mark = CHART_LINE, .x = c->x, .y = y,
+								  .n = c->n, .dim = dim });
 			return;
 		}
 }
@@ -73,7 +73,8 @@ static void mark(struct chart *chart, const struct curve *c)
 
 static void draw_latency(struct page *p, const struct curve *c, const struct curve *bases, const char *id)
 {
-	struct chart chart = { .x_label = "offered, operations/s", .y_label = "round trip, us", .x_log = true, .y_log = true };
+	struct chart chart = { .x_label = "offered, operations/s", .y_label = "round trip, us", .x_log = true,
+			       .y_log = true };
 
 	for (size_t k = P50; k <= P99_9; k++)
 		add_line(&chart, c, series[k].label, c->y[k], false);
@@ -81,13 +82,15 @@ static void draw_latency(struct page *p, const struct curve *c, const struct cur
 		struct offered_crossing at[OFFERED_CROSSINGS_MAX];
 		size_t n = offered_crossings(bases[i].v, bases[i].n, c->v, c->n, at);
 
-		add_line(&chart, &bases[i], page_text(p, "p99, baseline %s", p->baselines[i].label), bases[i].y[P99], true);
+		add_line(&chart, &bases[i], page_text(p, "p99, baseline %s", p->baselines[i].label), bases[i].y[P99],
+			 true);
 		for (size_t k = 0; k < n; k++)
 			page_rule(&chart, at[k].per_s, true, false, page_text(p, "crosses %s", p->baselines[i].label));
 	}
 	mark(&chart, c);
 	page_chart(p, page_text(p, "%s-chart", id), "Latency against offered load", &chart,
-		   "Percentiles of the round trip, counted from when operations were due, over the operations a second that were "
+		   "Percentiles of the round trip, counted from when operations were due, over the operations a second "
+		   "that were "
 		   "offered; both axes logarithmic.");
 }
 
@@ -99,10 +102,12 @@ static void draw_achieved(struct page *p, const struct curve *c, const struct cu
 	add_line(&chart, c, series[ACHIEVED].label, c->y[ACHIEVED], false);
 	page_line(&chart, "as offered", c->x, c->x, c->n);
 	for (size_t i = 0; i < p->n_baselines; i++)
-		add_line(&chart, &bases[i], page_text(p, "baseline %s", p->baselines[i].label), bases[i].y[ACHIEVED], true);
+		add_line(&chart, &bases[i], page_text(p, "baseline %s", p->baselines[i].label), bases[i].y[ACHIEVED],
+			 true);
 	mark(&chart, c);
 	page_chart(p, page_text(p, "%s-achieved-chart", id), "Achieved against offered load", &chart,
-		   "Operations that ended a second over those that were offered: they lie on the straight line as long as server "
+		   "Operations that ended a second over those that were offered: they lie on the straight line as long "
+		   "as server "
 		   "and generator keep up.");
 }
 
@@ -117,15 +122,17 @@ static const char *mark_of(struct page *p, const struct curve *c, const struct o
 
 static void table(struct page *p, const struct curve *c, const char *id)
 {
-	struct doc_table *t = page_table(p, id, "Round trips count from when operations were due. Lag: how late they were sent.",
-					 PAGE_POINT ";offered#/s;achieved#/s;p50#us;p95#us;p99#us;p99.9#us;lag p99#us;marks");
+	struct doc_table *t = page_table(p, id, "Round trips count from when operations were due. Lag: how late they "
+						"were sent.",
+					 PAGE_POINT ";offered#/s;achieved#/s;p50#us;p95#us;p99#us;p99.9#us;lag "
+						    "p99#us;marks");
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct offered_point *at = &c->v[i];
 
 		page_row(p, t, at->behind || at->saturated ? DOC_WARN : DOC_PLAIN, c->clients, c->bytes);
-		page_cells(t, "0011111s", at->per_s, at->achieved_per_s, at->p50_ns / 1e3, at->p95_ns / 1e3, at->p99_ns / 1e3,
-			   at->p99_9_ns / 1e3, at->lag_p99_ns / 1e3, mark_of(p, c, at));
+		page_cells(t, "0011111s", at->per_s, at->achieved_per_s, at->p50_ns / 1e3, at->p95_ns / 1e3,
+			   at->p99_ns / 1e3, at->p99_9_ns / 1e3, at->lag_p99_ns / 1e3, mark_of(p, c, at));
 	}
 }
 
@@ -134,12 +141,15 @@ static void say_marks(struct page *p, const struct curve *c)
 	double behind = first_rate(c, false), saturated = first_rate(c, true);
 
 	if (isfinite(behind))
-		doc_note(p->doc, DOC_WARN, "offered-behind", "From %s a second on, fewer than 95 %% of the operations that were due "
-			 "ended: server or generator fell behind its schedule, and round trips have the time they waited for that.",
-			 page_count(p, behind));
+		doc_note(p->doc, DOC_WARN, "offered-behind",
+			 "From %s a second on, fewer than 95 %% of the operations that were due "
+			 "ended: server or generator fell behind its schedule, and round trips have the time they "
+			 "waited for that.", page_count(p, behind));
 	if (isfinite(saturated))
-		doc_note(p->doc, DOC_WARN, "offered-saturated", "From %s a second on, the load generator was at its own limit in a "
-			 "step: such steps say nothing of the server, and the knee leaves them out.", page_count(p, saturated));
+		doc_note(p->doc, DOC_WARN, "offered-saturated",
+			 "From %s a second on, the load generator was at its own limit in a "
+			 "step: such steps say nothing of the server, and the knee leaves them out.",
+			 page_count(p, saturated));
 }
 
 static void say_crossings(struct page *p, const struct curve *c, const struct curve *bases)
@@ -149,7 +159,8 @@ static void say_crossings(struct page *p, const struct curve *c, const struct cu
 		size_t n = offered_crossings(bases[i].v, bases[i].n, c->v, c->n, at);
 
 		for (size_t k = 0; k < n; k++)
-			doc_item(p->doc, "offered-crossing", "At about %s a second the p99 curve crosses that of %s: beyond it, this "
+			doc_item(p->doc, "offered-crossing",
+				 "At about %s a second the p99 curve crosses that of %s: beyond it, this "
 				 "run is the %s one.", page_count(p, at[k].per_s), p->baselines[i].label,
 				 at[k].faster_beyond ? "faster" : "slower");
 		if (n == 0 && bases[i].n)
@@ -187,8 +198,8 @@ static void say_search(struct page *p)
 
 	if (!json_is_object(found))
 		return;
-	doc_text(p->doc, "offered-slo", "The most operations a second that met %s: %s%s (%s).", page_text_at(p->run, "config.slo", "the SLO"),
-		 isfinite(rate) ? page_count(p, rate) : "none",
+	doc_text(p->doc, "offered-slo", "The most operations a second that met %s: %s%s (%s).",
+		 page_text_at(p->run, "config.slo", "the SLO"), isfinite(rate) ? page_count(p, rate) : "none",
 		 json_is_true(json_object_get(found, "confirmed")) ? ", confirmed" : ", not confirmed",
 		 page_text_at(found, "reason", "no reason is given"));
 }
@@ -200,8 +211,10 @@ void section_offered(struct page *p)
 	if (!isfinite(rate))
 		return;
 	doc_section(p->doc, "offered", "Latency against offered load");
-	doc_text(p->doc, NULL, "An open loop offered the server several rates, one after the other, whether or not it kept up. Up to the "
-		 "knee, more load costs little latency. The other sections show the steps with %s operations a second, the most "
+	doc_text(p->doc, NULL, "An open loop offered the server several rates, one after the other, whether or not it "
+			       "kept up. Up to the "
+		 "knee, more load costs little latency. The other sections show the steps with %s operations a second, "
+		 "the most "
 		 "that was kept up with.", page_count(p, rate));
 	say_search(p);
 	for (size_t i = 0; i < p->points->n; i++)

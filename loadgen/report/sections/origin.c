@@ -137,7 +137,8 @@ static void add_file(struct page *p, const char *name, const char *what)
 static void add_suite(struct page *p)
 {
 	if (source_is_of_suite(p->source))
-		doc_file(p->doc, page_text(p, "%s../report.html", p->files_prefix), "the report of the suite that this run is of");
+		doc_file(p->doc, page_text(p, "%s../report.html", p->files_prefix),
+			 "the report of the suite that this run is of");
 }
 
 static size_t add_histograms(struct page *p, const json_t *step)

@@ -462,7 +462,8 @@ const char *page_with_size(struct page *p, double bytes)
 double page_smallest_size(struct page *p)
 {
 	if (p->points->n_sizes > 1)
-		doc_text(p->doc, NULL, "The chart shows messages of %s, the smallest of %zu sizes; the tables have all sizes.",
+		doc_text(p->doc, NULL,
+			 "The chart shows messages of %s, the smallest of %zu sizes; the tables have all sizes.",
 			 page_bytes(p, p->points->sizes[0]), p->points->n_sizes);
 	return p->points->n_sizes ? p->points->sizes[0] : NAN;
 }

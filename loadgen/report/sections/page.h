@@ -53,8 +53,8 @@ double *page_numbers(struct page *p, size_t n);
 const char *page_text(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *page_vtext(struct page *p, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
-/* False if the tables of a report on a suite or comparison have 16,384 rows: a file of some MB can have rows for gigabytes of
- * report. Asked before each row. */
+/* False if the tables of a report on a suite or comparison have 16,384 rows: a file of some MB can have rows for
+ * gigabytes of report. Asked before each row. */
 bool page_takes_row(struct page *p);
 /* True if it was asked for more. */
 bool page_has_left_rows_out(const struct page *p);
@@ -71,13 +71,13 @@ void page_free(struct page *p);
 struct doc_table *page_table(struct page *p, const char *name, const char *caption, const char *columns);
 /* Begins a row with the cells of PAGE_POINT. */
 void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double clients, double bytes);
-/* Cells, one for each character of `cells`: a digit is a number (double) with as many decimals, 's' a text, which is empty
- * for NULL. page_add begins a row with them, page_cells goes on with the row. */
+/* Cells, one for each character of `cells`: a digit is a number (double) with as many decimals, 's' a text, which is
+ * empty for NULL. page_add begins a row with them, page_cells goes on with the row. */
 void page_add(struct doc_table *t, enum doc_tone tone, const char *cells, ...);
 void page_cells(struct doc_table *t, const char *cells, ...);
 
-/* A column whose figures are found by their path in steps, or in other objects of run.json. A column without a title ends a
- * list of them. */
+/* A column whose figures are found by their path in steps, or in other objects of run.json. A column without a title
+ * ends a list of them. */
 struct page_column {
 	const char *title;		/* as of page_table */
 	const char *path;		/* as of page_figure; of texts that of the text */
@@ -89,8 +89,8 @@ struct page_column {
 double page_figure(const json_t *o, const char *path);
 /* Its median over the runs of a point, with their range. */
 struct estimate page_estimate(const struct point *at, const char *path);
-/* CPUs in use by the process of an object of resources: in a step "resources.server" or "resources.generator". And those of
- * all that ran on the generator's machine. */
+/* CPUs in use by the process of an object of resources: in a step "resources.server" or "resources.generator". And
+ * those of all that ran on the generator's machine. */
 #define PAGE_CPUS(process) process ".cpu_user_s+" process ".cpu_system_s/" process ".window_s"
 #define PAGE_MACHINE_CPUS "resources.machine.busy_s/resources.machine.window_s"
 /* Figures of the stages of a connection, between two parts of a path. */
@@ -108,8 +108,8 @@ void page_cells_of(struct page *p, struct doc_table *t, const struct page_column
 /* The same of the objects at a path of a point's steps: their medians. */
 void page_cells_at(struct page *p, struct doc_table *t, const struct page_column *columns, const struct point *at,
 		   const char *path);
-/* A table with a row for each point, the medians of its runs, or for each of the first `max` objects of an array. A column that
- * no point or object knows is left out. False, and no table, if that are all. */
+/* A table with a row for each point, the medians of its runs, or for each of the first `max` objects of an array. A
+ * column that no point or object knows is left out. False, and no table, if that are all. */
 bool page_points(struct page *p, const char *name, const char *caption, const struct page_column *columns);
 bool page_objects(struct page *p, const char *name, const char *caption, const struct page_column *columns,
 		  const json_t *objects, size_t max);

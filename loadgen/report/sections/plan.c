@@ -10,7 +10,8 @@
 static const struct page_column columns[] = {
 	{ "servers#", "hosts", 1, 0 }, { "clients each#", "clients_per_host", 1, 0 }, { "CPUs used#", "cores", 1, 2 },
 	{ "memory#MiB", "memory_bytes", 1 / 1048576.0, 1 }, { "pinned#MiB", "pinned_bytes", 1 / 1048576.0, 2 },
-	{ "queue pairs#", "qps", 1, 0 }, { "descriptors#", "fds", 1, 0 }, { "messages#1/s", "messages_per_s", 1, 0 }, { 0 }
+	{ "queue pairs#", "qps", 1, 0 }, { "descriptors#", "fds", 1, 0 }, { "messages#1/s", "messages_per_s", 1, 0 },
+	{ 0 }
 };
 
 static const char *source_words(struct page *p, const json_t *row)

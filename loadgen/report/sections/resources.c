@@ -187,7 +187,8 @@ static void add_limit(struct page *p, struct doc_table *t, const json_t *l, doub
 	double used = json_number_at(l, "used"), limit = json_number_at(l, "limit");
 	double at = json_number_at(l, "projected_clients");
 	const char *resource = json_text_at(l, "resource");
-	const char *(*shown)(struct page *, double) = strstr(resource, "mem") || strcmp(resource, "network") == 0 || used > 1e9 ? page_bytes : page_count;
+	const char *(*shown)(struct page *, double) = strstr(resource, "mem") || strcmp(resource, "network") == 0 ||
+		used > 1e9 ? page_bytes : page_count;
 
 	page_add(t, json_is_true(json_at(l, "measured")) ? DOC_BAD : at < 2 * measured_clients ? DOC_WARN : DOC_PLAIN,
 		 "ssss2s0ss", resource, found_side_words(json_text_at(l, "side")), shown(p, used), shown(p, limit),

@@ -27,14 +27,15 @@ void section_effective(struct page *p);		/* what really ran */
 /* Items for the settings that did not take effect in a run. Returns how many. */
 size_t effective_say_untaken(struct page *p, const json_t *run, const char *id);
 void section_baselines(struct page *p);
-/* A row of a comparison of two runs: its figure in words, one side of it with its range, and the tone of its verdict. */
+/* A row of a comparison of two runs: its figure in words, one side of it with its range, and the tone of its
+ * verdict. */
 const char *baseline_metric_words(const json_t *row);
 const char *baseline_figure(struct page *p, const json_t *estimate, const char *unit);
 enum doc_tone baseline_tone(const json_t *row);
 void section_origin(struct page *p);		/* environment, command, files */
 
-/* The summary of a run, which its end shows: a table of the steps, what makes them questionable, capacity and verdict. `where`
- * describes the environment. */
+/* The summary of a run, which its end shows: a table of the steps, what makes them questionable, capacity and verdict.
+ * `where` describes the environment. */
 void summary_add(struct page *p, const char *where);
 /* Its table, and its lines on what makes steps questionable. */
 void steps_table(struct page *p);

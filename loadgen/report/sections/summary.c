@@ -12,7 +12,8 @@ static void say_transport(struct page *p)
 {
 	if (found_socket(p))
 		doc_text(p->doc, NULL, "Messages over %s, not over RDMA%s: packet sequence numbers do not apply.",
-			 page_text_at(p->run, "config.transport", ""), json_is_true(json_at(p->run, "config.transport_fell_back")) ?
+			 page_text_at(p->run, "config.transport", ""),
+			 json_is_true(json_at(p->run, "config.transport_fell_back")) ?
 			 " (--transport auto: this machine has no RDMA device)" : "");
 }
 
@@ -24,7 +25,8 @@ static void say_failures(struct page *p)
 	json_array_foreach(json_at(p->run, "steps"), i, step)
 		json_array_foreach(json_at(step, "failures"), k, f) {
 			doc_item(p->doc, NULL, "%s: %s failed at %s: %s (%s)",
-				 page_clients(p, json_number_at(step, "target_clients")), page_count(p, json_number_at(f, "count")), page_text_at(f, "stage", "unknown"),
+				 page_clients(p, json_number_at(step, "target_clients")),
+				 page_count(p, json_number_at(f, "count")), page_text_at(f, "stage", "unknown"),
 				 page_text_at(f, "code", "unknown"), page_text_at(f, "meaning", "no meaning is given"));
 		}
 }
@@ -51,7 +53,8 @@ static void say_offered(struct page *p)
 
 		doc_item(p->doc, NULL, "%s, %s: knee%s: %s", page_clients(p, json_number_at(curve, "clients")),
 			 page_bytes(p, json_number_at(curve, "message_bytes")),
-			 isfinite(knee) ? page_text(p, " at %.0f/s", knee) : "", page_text_at(curve, "knee.text", "not known"));
+			 isfinite(knee) ? page_text(p, " at %.0f/s", knee) : "",
+			 page_text_at(curve, "knee.text", "not known"));
 	}
 	if (json_is_object(slo))
 		doc_item(p->doc, NULL, "SLO rate%s: %s%s", isfinite(json_number_at(slo, "per_s")) ?
@@ -81,7 +84,8 @@ static void say_verdict(struct page *p, const char *where)
 	if (json_array_size(verdict) == 0)
 		doc_item(p->doc, NULL, "none: no step was completed");
 	if (not_judged)
-		doc_item(p->doc, NULL, "%zu of %zu criteria were not judged, because times measured here say nothing of hardware; "
+		doc_item(p->doc, NULL,
+			 "%zu of %zu criteria were not judged, because times measured here say nothing of hardware; "
 			 "--judge all judges them", not_judged, json_array_size(verdict));
 }
 
@@ -96,5 +100,6 @@ void summary_add(struct page *p, const char *where)
 	say_capacity(p);
 	say_offered(p);
 	say_verdict(p, where);
-	doc_text(p->doc, NULL, "Stopped: %s%s%s", page_text_at(p->run, "run.stop_reason", "unknown"), *detail ? ": " : "", detail);
+	doc_text(p->doc, NULL, "Stopped: %s%s%s", page_text_at(p->run, "run.stop_reason", "unknown"), *detail ? ": " :
+		 "", detail);
 }

@@ -60,7 +60,8 @@ static void draw_sizes(struct page *p, const char *id, const json_t *points)
 	const json_t *first = json_object_get(json_array_get(points, 0), "figures");
 
 	for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
-		struct chart c = { .x_label = "size, bytes", .x_log = true, .y_label = charts[i].y_label, .y_log = true };
+		struct chart c = { .x_label = "size, bytes", .x_log = true, .y_label = charts[i].y_label,
+				   .y_log = true };
 
 		for (size_t k = 0; k < json_array_size(first) && k < ALTERNATIVES_MAX; k++) {
 			struct page_column curve = { .path = charts[i].path, .scale = charts[i].scale };
@@ -89,7 +90,8 @@ static void show_figures(struct page *p, const char *id, const json_t *points)
 	figures_table(p, page_text(p, "%s_side_by_side", id), "Each alternative: medians of the rounds.", all,
 		      SIZE_MAX);
 	if (figures_are_known(all, "connect_stages.tcp_connect"))
-		page_objects(p, page_text(p, "%s_stages", id), "Connecting by stage, p50. A stage without a figure is none "
+		page_objects(p, page_text(p, "%s_stages", id),
+			     "Connecting by stage, p50. A stage without a figure is none "
 			     "of that alternative's.", stages, all, SIZE_MAX);
 	json_decref(all);
 }
@@ -120,7 +122,8 @@ static void add_rows(struct page *p, struct doc_table *t, const json_t *point, c
 			page_add(t, baseline_tone(row), "000ssssss", json_number_at(point, "clients"),
 				 json_number_at(point, "message_bytes"), json_number_at(point, "offered_per_s"),
 				 page_text_at(candidate, "name", "unknown"), baseline_metric_words(row),
-				 baseline_figure(p, json_at(row, "base"), unit), baseline_figure(p, json_at(row, "run"), unit),
+				 baseline_figure(p, json_at(row, "base"), unit),
+				 baseline_figure(p, json_at(row, "run"), unit),
 				 improvement(p, row), page_text_at(row, "verdict", "unknown"));
 	}
 }
@@ -131,7 +134,8 @@ static void show_comparison(struct page *p, const char *id, const json_t *compar
 	struct doc_table *t;
 	size_t i, k;
 
-	t = page_table(p, page_text(p, "%s_comparison", id), "Candidates against the baseline, with the range of the rounds.",
+	t = page_table(p, page_text(p, "%s_comparison", id),
+		       "Candidates against the baseline, with the range of the rounds.",
 		       "clients#;size#bytes;offered#/s;candidate;figure;baseline;candidate's;improvement;verdict");
 	json_array_foreach(json_object_get(comparison, "points"), i, point) {
 		if (i == POINTS_MAX)
@@ -157,7 +161,8 @@ static void draw_comparison(struct page *p, const char *id, const json_t *compar
 		if (!v)
 			return;
 		for (size_t i = 0; i < n; i++) {
-			const json_t *at = json_array_get(points, i), *o = json_array_get(json_object_get(at, "candidates"), k);
+			const json_t *at = json_array_get(points, i),
+				*o = json_array_get(json_object_get(at, "candidates"), k);
 
 			v[i] = json_number_at(at, "message_bytes");
 			json_array_foreach(json_object_get(o, "rows"), r, row) {
@@ -168,8 +173,10 @@ static void draw_comparison(struct page *p, const char *id, const json_t *compar
 				v[3 * n + i] = 100 * (json_number_at(row, "round_ratio.high") - 1);
 			}
 		}
-		page_series(&c, (struct chart_series){ .mark = CHART_LINE, .x = v, .y = v + n, .low = v + 2 * n, .high = v + 3 * n,
-			.n = n, .label = page_text_at(json_array_get(json_at(json_array_get(points, 0), "candidates"), k), "name",
+		page_series(&c, (struct chart_series){ .mark = CHART_LINE, .x = v, .y = v + n, .low = v + 2 * n,
+						       .high = v + 3 * n,
+			.n = n, .label = page_text_at(json_array_get(json_at(json_array_get(points, 0), "candidates"),
+								     k), "name",
 						      "unknown") });
 	}
 	if (!c.n_series)
@@ -201,7 +208,8 @@ void comparison_answer(struct page *p, const json_t *comparison)
 	size_t better, worse, all;
 
 	comparison_verdicts(comparison, &better, &worse, &all);
-	doc_answer(p->doc, DOC_PLAIN, NULL, page_text(p, "Against %s", page_text_at(comparison, "baseline", "the baseline")),
+	doc_answer(p->doc, DOC_PLAIN, NULL, page_text(p, "Against %s",
+						      page_text_at(comparison, "baseline", "the baseline")),
 		   page_text(p, "%zu better, %zu worse", better, worse),
 		   page_text(p, "of %zu figures, over all sizes and candidates.", all));
 }
@@ -235,8 +243,8 @@ static void say_contest(struct page *p, const json_t *contest)
 			text = page_text_at(a, "name", "unknown");
 	}
 	doc_item(p->doc, NULL, "%s, %s against %s: %s has %s%s.", page_clients(p, json_number_at(contest, "clients")),
-		 page_json(p, json_array_get(names, 0)), page_json(p, json_array_get(names, 1)), *text ? text : "neither",
-		 metric_words(contest), json_array_size(ahead) == 1 ? " at all sizes" : "");
+		 page_json(p, json_array_get(names, 0)), page_json(p, json_array_get(names, 1)), *text ? text :
+		 "neither", metric_words(contest), json_array_size(ahead) == 1 ? " at all sizes" : "");
 }
 
 static void say_sizes(struct page *p, const json_t *comparison)
@@ -268,7 +276,8 @@ static void warn_of_software(struct page *p, const json_t *comparison)
 	if (!compares_transports(comparison) ||
 	    !json_is_true(json_at(comparison, "environment.rdma_device.is_software")))
 		return;
-	doc_note(p->doc, DOC_WARN, NULL, "RDMA here is software (%s)%s: it makes each packet and its checksum on the CPU "
+	doc_note(p->doc, DOC_WARN, NULL,
+		 "RDMA here is software (%s)%s: it makes each packet and its checksum on the CPU "
 		 "that sends it, while the kernel's TCP has segmentation offload, so TCP wins wherever bytes count. An "
 		 "adapter does that work without the CPU: nothing here is a statement on adapters.",
 		 page_text_at(comparison, "environment.rdma_device.driver", "no adapter"),
@@ -296,7 +305,8 @@ static void say_crossovers(struct page *p, const json_t *comparison)
 
 	json_array_foreach(json_object_get(comparison, "crossovers"), i, c) {
 		if (page_takes_row(p))
-			doc_item(p->doc, NULL, "%s, %s: at about %s a second offered, the p99 of %s crosses the baseline's; beyond "
+			doc_item(p->doc, NULL,
+				 "%s, %s: at about %s a second offered, the p99 of %s crosses the baseline's; beyond "
 				 "it, it is %s.", page_clients(p, json_number_at(c, "clients")),
 				 page_bytes(p, json_number_at(c, "message_bytes")),
 				 page_count(p, json_number_at(c, "offered_per_s")), page_text_at(c, "name", "unknown"),
@@ -341,7 +351,8 @@ static const char *change(struct page *p, const json_t *candidate, const char *m
 void comparison_brief(struct page *p, const json_t *comparison)
 {
 	static const struct page_column changes[] = {
-		{ "offered#/s", NULL, 0, 0 }, { "candidate", NULL, 0, 0 }, { "messages/s", "throughput_msgs_per_s", 0, 0 },
+		{ "offered#/s", NULL, 0, 0 }, { "candidate", NULL, 0, 0 },
+		{ "messages/s", "throughput_msgs_per_s", 0, 0 },
 		{ "p50", "response_p50_ns", 0, 0 }, { "p99", "response_p99_ns", 0, 0 },
 		{ "server CPU an operation", "server_cpu_ns_per_message", 0, 0 }, { 0 }
 	};
@@ -355,7 +366,8 @@ void comparison_brief(struct page *p, const json_t *comparison)
 	page_columns(p, t, swept ? changes : changes + 1);
 	json_array_foreach(json_object_get(comparison, "points"), i, point)
 		json_array_foreach(json_object_get(point, "candidates"), k, candidate) {
-			page_add(t, DOC_PLAIN, "00", json_number_at(point, "clients"), json_number_at(point, "message_bytes"));
+			page_add(t, DOC_PLAIN, "00", json_number_at(point, "clients"),
+				 json_number_at(point, "message_bytes"));
 			if (swept)
 				page_cells(t, "0", json_number_at(point, "offered_per_s"));
 			page_cells(t, "s", page_text_at(candidate, "name", "unknown"));

@@ -27,7 +27,8 @@ static const struct {
 		{ "p99.9", "response_p99_9_ns", 1e-3, 0 } } },
 	{ "bandwidth", "Bandwidth", "bandwidth, GB/s", "Bytes a second; the table has the numbers.", {
 		{ "bandwidth", "throughput_bytes_per_s", 1e-9, 0 } } },
-	{ "times", "Time to connect", "time to connect, ms", "Percentiles of the time to connect; the table has the numbers.", {
+	{ "times", "Time to connect", "time to connect, ms",
+	  "Percentiles of the time to connect; the table has the numbers.", {
 		{ "p50", "connect_p50_ns", 1e-6, 0 }, { "p99", "connect_p99_ns", 1e-6, 0 } } },
 };
 
@@ -46,7 +47,8 @@ static void draw_steps(struct page *p, const char *id, const json_t *steps)
 		for (const struct page_column *curve = charts[i].curves; curve->title; curve++)
 			figures_curve(p, &c, steps, by_size ? "message_bytes" : "clients", curve);
 		if (c.n_series)
-			page_chart(p, page_text(p, "%s-%s", id, charts[i].id), charts[i].title, &c, charts[i].description);
+			page_chart(p, page_text(p, "%s-%s", id, charts[i].id), charts[i].title, &c,
+				   charts[i].description);
 	}
 }
 
@@ -123,13 +125,15 @@ static void answer_operations(struct page *p, const json_t *steps)
 
 static void answer_connecting(struct page *p, const json_t *step)
 {
-	doc_answer(p->doc, DOC_PLAIN, NULL, page_text(p, "Connecting, %s, p50", page_clients(p, json_number_at(step, "clients"))),
+	doc_answer(p->doc, DOC_PLAIN, NULL, page_text(p, "Connecting, %s, p50",
+						      page_clients(p, json_number_at(step, "clients"))),
 		   time_at(p, step, "connect_p50_ns"), page_text(p, "p99 %s.", time_at(p, step, "connect_p99_ns")));
 }
 
 static void answer_resumed(struct page *p, const json_t *step)
 {
-	doc_answer(p->doc, DOC_PLAIN, NULL, "Connecting with a resumed session, p50", time_at(p, step, "connect_resumed_p50_ns"),
+	doc_answer(p->doc, DOC_PLAIN, NULL, "Connecting with a resumed session, p50",
+		   time_at(p, step, "connect_resumed_p50_ns"),
 		   page_text(p, "%s.", page_clients(p, json_number_at(step, "clients"))));
 }
 
@@ -227,7 +231,8 @@ static void say_verdict(struct page *p, const json_t *entry, const char *whose)
 
 	json_array_foreach(json_object_get(entry, "verdict"), i, v) {
 		if (i < CANDIDATES_MAX)
-			doc_item(p->doc, NULL, "%s%s, %s: %s, %s (required: %s)", whose, page_text_at(v, "result", "unknown"),
+			doc_item(p->doc, NULL, "%s%s, %s: %s, %s (required: %s)", whose,
+				 page_text_at(v, "result", "unknown"),
 				 page_clients(p, json_number_at(v, "clients")), page_text_at(v, "criterion", "unknown"),
 				 page_text_at(v, "measured", "unknown"), page_text_at(v, "required", "unknown"));
 	}
@@ -288,7 +293,8 @@ static void say_environment(struct page *p, const json_t *suite)
 			environment = json_object_get(entry, "environment");
 	}
 	if (json_is_true(json_at(environment, "is_emulated_cpu")))
-		doc_note(p->doc, DOC_WARN, "environment", "Measured on an emulated CPU and software RDMA: not hardware figures.");
+		doc_note(p->doc, DOC_WARN, "environment",
+			 "Measured on an emulated CPU and software RDMA: not hardware figures.");
 	else if (json_is_true(json_at(environment, "rdma_device.is_software")))
 		doc_note(p->doc, DOC_WARN, "environment", "Measured on software RDMA: not hardware figures.");
 }
@@ -347,8 +353,8 @@ static void show_comparisons(struct page *p, const json_t *entries)
 		doc_row(t, tone_of_entry(entry));
 		doc_cell_link(t, page_text_at(entry, "id", "entry"), page_text_at(entry, "id", "entry"));
 		page_cells(t, "ss0000", page_text_at(comparison, "compared", "unknown"),
-			   page_text_at(comparison, "baseline", "unknown"), json_number_at(comparison, "rounds"), (double)all,
-			   (double)better, (double)worse);
+			   page_text_at(comparison, "baseline", "unknown"), json_number_at(comparison, "rounds"),
+			   (double)all, (double)better, (double)worse);
 	}
 }
 
@@ -367,7 +373,8 @@ static void say_ends(struct page *p, const json_t *entries)
 		if (note)
 			doc_item(p->doc, NULL, "%s: %s", id, note);
 		if (*detail)
-			doc_item(p->doc, NULL, "%s: stopped: %s: %s", id, page_text_at(entry, "stop_reason", "unknown"), detail);
+			doc_item(p->doc, NULL, "%s: stopped: %s: %s", id, page_text_at(entry, "stop_reason", "unknown"),
+				 detail);
 		say_verdict(p, entry, page_text(p, "%s: ", id));
 	}
 }

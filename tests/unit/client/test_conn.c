@@ -34,7 +34,8 @@ TEST(edges__all_pairs__exactly_the_expected)
 			bool next = to == from + 1 ||
 				    (from == CLIENT_ST_RDMA_CONNECT && to == CLIENT_ST_LIVE) ||
 				    (from == CLIENT_ST_DEAD && to == CLIENT_ST_FREE);
-			bool close = to == CLIENT_ST_CLOSING && ((from >= CLIENT_ST_TCP_CONNECT && from <= CLIENT_ST_LIVE) ||
+			bool close = to == CLIENT_ST_CLOSING && ((from >= CLIENT_ST_TCP_CONNECT &&
+								  from <= CLIENT_ST_LIVE) ||
 								 from == CLIENT_ST_SOCKET_CONNECT);
 
 			/* Over TCP there is one state instead of those of RDMA, over TLS there is none. */

@@ -320,8 +320,8 @@ TEST(response__each_call_fails_in_turn__failed_and_released)
 	assert_int_equal(k, 8);
 }
 
-/* The server's answer has come, and before it is acted on the server ends the connection: rdmacm does not know the id's state
- * any more. That is the server's doing, and another attempt may follow. */
+/* The server's answer has come, and before it is acted on the server ends the connection: rdmacm does not know the id's
+ * state any more. That is the server's doing, and another attempt may follow. */
 TEST(connect__server_gone_before_its_answer_is_taken__closed_by_peer)
 {
 	static const char *const calls[] = { "rdma_init_qp_attr", "rdma_establish" };

@@ -131,7 +131,8 @@ static void answer(uint8_t flip)
 
 static size_t message(uint8_t *out, enum msg_type type, uint32_t bytes, uint64_t sequence)
 {
-	const struct msg_header h = { .type = type, .credits = type == MSG_REPLY, .length = bytes, .sequence = sequence };
+	const struct msg_header h = { .type = type, .credits = type == MSG_REPLY, .length = bytes,
+				      .sequence = sequence };
 
 	record_encode(&(struct record){ .kind = RECORD_MESSAGES, .bytes = bytes }, out);
 	memset(out + RECORD_HEADER_BYTES, 0, bytes);
@@ -204,7 +205,8 @@ TEST(tcp__server_closes_a_live_connection__closed_by_peer)
 /* A server's PUSHED with `bytes` behind it. */
 static size_t pushed(uint8_t *out, uint32_t bytes, uint64_t sequence)
 {
-	const struct msg_header h = { .type = MSG_PUSHED, .credits = 1, .length = MSG_HEADER_BYTES, .sequence = sequence };
+	const struct msg_header h = { .type = MSG_PUSHED, .credits = 1, .length = MSG_HEADER_BYTES,
+				      .sequence = sequence };
 
 	record_encode(&(struct record){ .kind = RECORD_MESSAGES, .bytes = MSG_HEADER_BYTES + bytes }, out);
 	msg_encode(&h, out + RECORD_HEADER_BYTES);

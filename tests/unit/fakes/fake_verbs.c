@@ -478,7 +478,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 		fake_violation("ibv_destroy_qp 0x%x with %u windows bound to it", qp->qp_num,
 			       q->windows);
 	if (q->events)
-		fake_violation("ibv_destroy_qp 0x%x would wait: %u asynchronous events not acked", qp->qp_num, q->events);
+		fake_violation("ibv_destroy_qp 0x%x would wait: %u asynchronous events not acked", qp->qp_num,
+			       q->events);
 	fake_async_forget(qp);
 	while (*link != q)
 		link = &(*link)->next;

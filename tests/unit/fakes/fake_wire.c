@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two ends of a connection in one process (fake_cm.wire): each hears of what the other one does, and gets what it sends. A
- * send is acknowledged at once; one that meets a queue pair in error waits until its own is flushed. Called with the
- * fakes' lock held. */
+/* Two ends of a connection in one process (fake_cm.wire): each hears of what the other one does, and gets what it
+ * sends. A send is acknowledged at once; one that meets a queue pair in error waits until its own is flushed. Called
+ * with the fakes' lock held. */
 #include <string.h>
 
 #include "tests/unit/fakes/fake_core.h"
@@ -51,7 +51,8 @@ void fake_wire_connect(struct fake_id *i, const struct rdma_conn_param *p)
 		return;
 	}
 	i->qpn = p->qp_num;
-	i->other = (struct fake_id *)fake_cm_request(&listener->id, &from, p->qp_num, p->private_data, p->private_data_len);
+	i->other = (struct fake_id *)fake_cm_request(&listener->id, &from, p->qp_num, p->private_data,
+						     p->private_data_len);
 	i->other->other = i;
 }
 
@@ -132,7 +133,8 @@ static bool carry_out(struct fake_qp *to, const struct ibv_send_wr *wr)
 		memcpy(local, (const void *)(uintptr_t)wr->wr.rdma.remote_addr, bytes);
 	else if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		add((uint64_t *)(uintptr_t)wr->wr.atomic.remote_addr, wr->wr.atomic.compare_add, local);
-	if ((wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) &&
+	if ((wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+	     wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) &&
 	    !fake_arrive(&to->qp, wr))
 		fake_violation("no receive for a send to QP 0x%x", to->qp.qp_num);
 	return true;

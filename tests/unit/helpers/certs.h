@@ -48,8 +48,8 @@ struct certs_ca_wish {
 };
 int certs_make_third(const struct certs *c, const struct certs_ca_wish *w, char path[CERTS_PATH_MAX]);
 
-/* Makes dir/crl.pem, or replaces it: a list of the CA that has the certificate in the file `revoked`, or nothing (NULL),
- * with its next update in `valid_s`. */
+/* Makes dir/crl.pem, or replaces it: a list of the CA that has the certificate in the file `revoked`, or nothing
+ * (NULL), with its next update in `valid_s`. */
 int certs_list(const struct certs *c, const char *revoked, int valid_s, char path[CERTS_PATH_MAX]);
 
 struct certs_list_wish {

@@ -165,8 +165,8 @@ int client_rig_init(void **state)
 	cli.certs = certs;
 	cli.cfg = (struct client_config){ .verify_name = "127.0.0.1", .ca_file = cli.certs.ca,
 					  .message_bytes = 512, .buffer_bytes = 1024, .depth = 4, .rma_depth = 4,
-					  .reads = 1, .inline_bytes = 220, .region = true, .verify = true, .max_conns = 2,
-					  .poll = POLL_EVENT, .stage_timeout_ns = 30 * NS_PER_S };
+					  .reads = 1, .inline_bytes = 220, .region = true, .verify = true,
+					  .max_conns = 2, .poll = POLL_EVENT, .stage_timeout_ns = 30 * NS_PER_S };
 	cli.listen_fd = listen_somewhere(&cli.cfg.server);
 	cli.server_qpn = 0x999;
 	cli.loop = ev_loop_new(EVFLAG_AUTO);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A disk that is full after some bytes: write() in place of libc's, in every program that names disk_room. Standard output
- * and error are on another disk. */
+/* A disk that is full after some bytes: write() in place of libc's, in every program that names disk_room. Standard
+ * output and error are on another disk. */
 #ifndef RAMPART_TESTS_UNIT_FULL_DISK_H
 #define RAMPART_TESTS_UNIT_FULL_DISK_H
 

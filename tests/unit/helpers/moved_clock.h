@@ -42,7 +42,8 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 		return (int)syscall(SYS_clock_gettime, clock, ts);
 	if (!atomic_load(&start_ns[clock])) {
 		syscall(SYS_clock_gettime, clock, ts);
-		atomic_compare_exchange_strong(&start_ns[clock], &ns, (uint64_t)ts->tv_sec * NS_PER_S + (uint64_t)ts->tv_nsec);
+		atomic_compare_exchange_strong(&start_ns[clock], &ns, (uint64_t)ts->tv_sec * NS_PER_S +
+					       (uint64_t)ts->tv_nsec);
 	}
 	clock_move(NS_PER_US);
 	ns = atomic_load(&start_ns[clock]) + atomic_load(&clock_moved_ns);
@@ -60,8 +61,8 @@ int epoll_wait(int epfd, struct epoll_event *events, int n, int timeout_ms)
 	return ready;
 }
 
-/* Really waits for a twentieth of the timeout, so that a busy kernel has time to deliver; then the clock moves by all of
- * it. */
+/* Really waits for a twentieth of the timeout, so that a busy kernel has time to deliver; then the clock moves by all
+ * of it. */
 int poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 {
 	struct timespec most = { .tv_nsec = 0 };

@@ -64,7 +64,8 @@ void options_refused(const char *arguments, const char *beginning)
 	parsed = options_parse(arguments);
 	if (parsed == OPTS_OK)
 		options_err[0] = '\0';
-	if ((parsed == OPTS_OK && options_check() != -EINVAL) || strncmp(options_err, beginning, strlen(beginning)) != 0)
+	if ((parsed == OPTS_OK && options_check() != -EINVAL) ||
+	    strncmp(options_err, beginning, strlen(beginning)) != 0)
 		fail_msg("%s: '%s' does not begin with '%s'", arguments, options_err, beginning);
 	assert_null(strchr(options_err, '\n'));
 	assert_true(options_err[0] && options_err[strlen(options_err) - 1] != ' ');

@@ -112,7 +112,8 @@ const char *report_rig_read(const char *folder, const char *name)
 static char referred(const char **at)
 {
 	static const struct { const char *text; char c; } references[] = {
-		{ "&lt;", '<' }, { "&gt;", '>' }, { "&amp;", '&' }, { "&quot;", '"' }, { "&#39;", '\'' }, { "&#160;", ' ' },
+		{ "&lt;", '<' }, { "&gt;", '>' }, { "&amp;", '&' }, { "&quot;", '"' }, { "&#39;", '\'' },
+		{ "&#160;", ' ' },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(references); i++)
@@ -172,7 +173,8 @@ static const char *find_figure(const char *text, const char *figure)
 
 	for (const char *at = text; (at = strstr(at, figure)); at++) {
 		bool begins = at == text || !strchr(".,", at[-1]) || !isdigit((unsigned char)*at);
-		bool ends = !isalnum((unsigned char)at[n]) && !(strchr(".,", at[n]) && isdigit((unsigned char)at[n + 1]));
+		bool ends = !isalnum((unsigned char)at[n]) && !(strchr(".,", at[n]) &&
+								isdigit((unsigned char)at[n + 1]));
 
 		if (begins && ends && (at == text || !isalnum((unsigned char)at[-1])))
 			return at + n;

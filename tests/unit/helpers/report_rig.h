@@ -25,8 +25,8 @@ enum report_result report_rig_make(const json_t *run);
 /* A file's text. Valid until the next call. */
 const char *report_rig_read(const char *dir, const char *name);
 
-/* Looks for a statement in a folder's report.html by its id (doc.h), and in it for figures, in their order, each as a word of
- * its own; NULL ends them. What stands around the figures is not looked at, so that it can be worded anew. */
+/* Looks for a statement in a folder's report.html by its id (doc.h), and in it for figures, in their order, each as a
+ * word of its own; NULL ends them. What stands around the figures is not looked at, so that it can be worded anew. */
 void report_rig_look(const char *dir, const char *id, ...) __attribute__((sentinel));
 /* The same in the report of `run`, which it makes. */
 void report_rig_expect(const json_t *run, const char *id, ...) __attribute__((sentinel));

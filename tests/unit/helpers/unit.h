@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cmocka with the headers it needs first, tests that register themselves, and what nearly every unit test uses. unit.c has main. */
+/* cmocka with the headers it needs first, tests that register themselves, and what nearly every unit test uses. unit.c
+ * has main. */
 #ifndef RAMPART_TESTS_UNIT_UNIT_H
 #define RAMPART_TESTS_UNIT_UNIT_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of server/certificates.c and what a shard does with its TLS context: certificates replaced while clients are there, files
- * that cannot be used, sessions that end, warnings, and ticket keys of a shard to which nobody comes. */
+/* Unit tests of server/certificates.c and what a shard does with its TLS context: certificates replaced while clients
+ * are there, files that cannot be used, sessions that end, warnings, and ticket keys of a shard to which nobody
+ * comes. */
 #include "tests/unit/helpers/unit.h"
 
 #include <signal.h>

@@ -189,7 +189,8 @@ static int connect_to_listener(void)
 static int serve_a_socket(void)
 {
 	static const struct { int level, name; } options[] = {
-		{ SOL_SOCKET, SO_KEEPALIVE }, { SOL_SOCKET, SO_SNDBUF }, { SOL_SOCKET, SO_RCVBUF }, { SOL_SOCKET, SO_ZEROCOPY },
+		{ SOL_SOCKET, SO_KEEPALIVE }, { SOL_SOCKET, SO_SNDBUF }, { SOL_SOCKET, SO_RCVBUF },
+		{ SOL_SOCKET, SO_ZEROCOPY },
 		{ IPPROTO_TCP, TCP_NODELAY }, { IPPROTO_TCP, TCP_QUICKACK }, { IPPROTO_TCP, TCP_KEEPIDLE },
 		{ IPPROTO_TCP, TCP_KEEPINTVL }, { IPPROTO_TCP, TCP_KEEPCNT }, { IPPROTO_TCP, TCP_USER_TIMEOUT },
 	};
@@ -198,7 +199,8 @@ static int serve_a_socket(void)
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
 	char byte;
 
-	if (s < 0 || fcntl(s, F_SETFD, FD_CLOEXEC) || fcntl(s, F_SETFL, fcntl(s, F_GETFL) | O_NONBLOCK) || ioctl(s, FIONBIO, &one))
+	if (s < 0 || fcntl(s, F_SETFD, FD_CLOEXEC) || fcntl(s, F_SETFL, fcntl(s, F_GETFL) | O_NONBLOCK) ||
+	    ioctl(s, FIONBIO, &one))
 		return 1;
 	for (int i = 0; i < (int)N_ELEMENTS(options); i++)
 		if (setsockopt(s, options[i].level, options[i].name, &one, sizeof(one)))

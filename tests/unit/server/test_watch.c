@@ -229,8 +229,8 @@ TEST(watch__never_reads__samples_skipped_and_counted)
 	server_until(server_controls() == 0);
 }
 
-/* Samples that are due meanwhile give it no more time; the first few count as written, as a socket of TLS joins small writes
- * (tls_socket.h): 20 s later there are no more of those. */
+/* Samples that are due meanwhile give it no more time; the first few count as written, as a socket of TLS joins small
+ * writes (tls_socket.h): 20 s later there are no more of those. */
 SERVED_TEST(watch__does_not_read_for_120_s__cut_off_as_a_timeout)
 {
 	uint64_t before, failures;

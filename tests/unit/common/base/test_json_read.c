@@ -15,7 +15,8 @@
 enum { N = 20000 };
 
 static const char *const units[] = {
-	"{}", "[]", "0", "-1.5e3", "\"\"", "\"0123456789012345678901234567890123456789\"", "{\"a\":0}", "[[]]", "{\"a\":{\"b\":{}}}",
+	"{}", "[]", "0", "-1.5e3", "\"\"", "\"0123456789012345678901234567890123456789\"", "{\"a\":0}", "[[]]",
+	"{\"a\":{\"b\":{}}}",
 	"\"a\\\",{[:\"", "{\"name\":\"text\",\"number_of_it\":12345.678,\"is\":true}", "[1,2,3,4,5,6,7,8,9]",
 	"{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":9}",
 };
@@ -59,9 +60,11 @@ TEST(memory__dense_texts__estimates_are_not_too_low)
 		taken = in_use() - before;
 		estimate = json_text_memory(text, bytes);
 		assert_int_equal(json_array_size(all), N);
-		/* Nor far too high: at most 3 times what is taken, beside the text. AddressSanitizer's malloc counts nothing. */
+		/* Nor far too high: at most 3 times what is taken, beside the text. AddressSanitizer's malloc counts
+		 * nothing. */
 		if (taken > estimate || taken > json_memory(all) || (taken && estimate > 3 * taken + bytes))
-			fail_msg("%s: %zu bytes each, estimated %zu and %zu", units[u], taken / N, estimate / N, json_memory(all) / N);
+			fail_msg("%s: %zu bytes each, estimated %zu and %zu", units[u], taken / N, estimate / N,
+				 json_memory(all) / N);
 		json_decref(all);
 		free(text);
 	}

@@ -176,7 +176,8 @@ LOG_TEST(write__program_name_too_long__no_overrun)
 /* ---- between log_start and log_stop ---- */
 
 #define FLOOD 100000
-#define FLOOD_SLEEPS_MAX 10	/* of a thread that writes so many lines: it may sleep for other reasons than the reader */
+#define FLOOD_SLEEPS_MAX 10	/* of a thread that writes so many lines: it may sleep for other reasons than the
+				 * reader */
 #define THREADS_MAX 4
 
 static bool reader_stalls;

@@ -445,7 +445,8 @@ TEST(texts__several_times__in_their_order)
 	assert_string_equal(p.config.tags.v[0], "a");
 	assert_string_equal(p.config.tags.v[1], "b,c");
 	assert_string_equal(p.config.tags.v[2], "a");
-	assert_refused("--tag a --tag=", "--tag: empty value; allowed: any text that is not empty; the option at most 8 times");
+	assert_refused("--tag a --tag=",
+		       "--tag: empty value; allowed: any text that is not empty; the option at most 8 times");
 	assert_refused("--tag=1 --tag=2 --tag=3 --tag=4 --tag=5 --tag=6 --tag=7 --tag=8 --tag=9",
 		       "--tag: 9 is one too many; allowed: any text that is not empty; the option at most 8 times");
 }
@@ -485,7 +486,8 @@ TEST(error__hostile_text__one_short_line)
 	char arguments[1600] = "--name=x --clients=a\nb\x1b" "c\x7f\xc2\x9b\xff";
 	size_t len = strlen(arguments);
 
-	assert_refused(arguments, "--clients: a\\x0ab\\x1bc\\x7f\\x9b\\xff is not a whole number; allowed: 1 to 100000");
+	assert_refused(arguments,
+		       "--clients: a\\x0ab\\x1bc\\x7f\\x9b\\xff is not a whole number; allowed: 1 to 100000");
 	memset(arguments + len, '7', sizeof(arguments) - len - 1);
 	assert_int_equal(parse(arguments), OPTS_ERROR);
 	assert_true(strlen(p.err) < 200);
@@ -581,23 +583,25 @@ TEST(opts_print_help__whole_table__as_documented)
 static const char *const switches[] = { "off", "on", NULL };
 
 static const struct opt grouped_table[] = {
-	{ .name = "burst", .group = "load", .type = OPT_UINT, .offset = offsetof(struct config, any), .min = 1, .max = 9,
-	  .metavar = "N", .def = "1", .excludes = "rate,mode=on", .common = true, .help = "Messages at once.", .more = "Up to `9|nine`." },
-	{ .name = "cycles", .group = "load", .type = OPT_UINT, .offset = offsetof(struct config, clients), .min = 1, .max = 9,
-	  .metavar = "N", .needs = "rate|burst,name", .help = "Rounds, as --rate says." },
-	{ .name = "mode", .group = "how", .type = OPT_CHOICE, .offset = offsetof(struct config, mode), .choices = switches,
-	  .metavar = "off|on", .def = "off", .help = "How to do it." },
-	{ .name = "name", .group = "how", .type = OPT_STRING, .offset = offsetof(struct config, name), .metavar = "TEXT",
-	  .def = "x", .def_words = "x, or y", .help = "Its name." },
-	{ .name = "rate", .group = "load", .type = OPT_DURATION, .offset = offsetof(struct config, duration), .min = 0, .max = 3600000000000,
-	  .metavar = "TIME", .def = "0", .help = "Time between two." },
+	{ .name = "burst", .group = "load", .type = OPT_UINT, .offset = offsetof(struct config, any), .min = 1,
+	  .max = 9,
+	  .metavar = "N", .def = "1", .excludes = "rate,mode=on", .common = true, .help = "Messages at once.",
+	  .more = "Up to `9|nine`." },
+	{ .name = "cycles", .group = "load", .type = OPT_UINT, .offset = offsetof(struct config, clients), .min = 1,
+	  .max = 9, .metavar = "N", .needs = "rate|burst,name", .help = "Rounds, as --rate says." },
+	{ .name = "mode", .group = "how", .type = OPT_CHOICE, .offset = offsetof(struct config, mode),
+	  .choices = switches, .metavar = "off|on", .def = "off", .help = "How to do it." },
+	{ .name = "name", .group = "how", .type = OPT_STRING, .offset = offsetof(struct config, name),
+	  .metavar = "TEXT", .def = "x", .def_words = "x, or y", .help = "Its name." },
+	{ .name = "rate", .group = "load", .type = OPT_DURATION, .offset = offsetof(struct config, duration), .min = 0,
+	  .max = 3600000000000, .metavar = "TIME", .def = "0", .help = "Time between two." },
 };
 
 static const struct opts_group groups[] = { { "load", "What to do" }, { "how", "How to do it" } };
 
 static const struct opts_spec grouped = {
-	.program = "prog", .usage = "[options]", .summary = "Does a thing.", .opts = grouped_table, .n_opts = N_ELEMENTS(grouped_table),
-	.groups = groups, .n_groups = N_ELEMENTS(groups),
+	.program = "prog", .usage = "[options]", .summary = "Does a thing.", .opts = grouped_table,
+	.n_opts = N_ELEMENTS(grouped_table), .groups = groups, .n_groups = N_ELEMENTS(groups),
 };
 
 static const struct opts_spec with_hidden = {
@@ -632,11 +636,13 @@ TEST(needs_and_excludes__combinations__one_line_names_both)
 {
 	static const struct { const char *arguments, *err; } cases[] = {
 		{ "", "" }, { "--cycles 2 --rate 1s --name a", "" }, { "--cycles 2 --burst 2 --name a", "" },
-		{ "--cycles 2 --rate 1s", "--cycles: needs --name" }, { "--cycles 2 --name a", "--cycles: needs --rate or --burst" },
+		{ "--cycles 2 --rate 1s", "--cycles: needs --name" },
+		{ "--cycles 2 --name a", "--cycles: needs --rate or --burst" },
 		{ "--burst 2 --rate 1s", "--burst: cannot be combined with --rate" },
 		{ "--burst 2 --mode on", "--burst: cannot be combined with --mode on" }, { "--burst 2 --mode off", "" },
 		/* A minimum that is the default switches off what the option is about. */
-		{ "--burst 2 --rate 0", "" }, { "--burst 1 --rate 1s", "" }, { "--cycles 2 --rate 0s --name a", "--cycles: needs --rate or --burst" },
+		{ "--burst 2 --rate 0", "" }, { "--burst 1 --rate 1s", "" },
+		{ "--cycles 2 --rate 0s --name a", "--cycles: needs --rate or --burst" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {

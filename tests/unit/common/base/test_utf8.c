@@ -64,7 +64,8 @@ TEST(show__what_a_terminal_obeys__as_digits)
 {
 	char out[100];
 
-	expect_shown("plain, 5 \xc2\xb5s \xf0\x9f\x98\x80 \xef\xbf\xbd", "plain, 5 \xc2\xb5s \xf0\x9f\x98\x80 \xef\xbf\xbd");
+	expect_shown("plain, 5 \xc2\xb5s \xf0\x9f\x98\x80 \xef\xbf\xbd",
+		     "plain, 5 \xc2\xb5s \xf0\x9f\x98\x80 \xef\xbf\xbd");
 	expect_shown("a\033[31m\033]0;title\007\r\b\x7f", "a\\x1b[31m\\x1b]0;title\\x07\\x0d\\x08\\x7f");
 	expect_shown("\xc2\x9b" "31m", "\\x9b31m");		/* CSI of C1, in UTF-8 */
 	expect_shown("\x9b" "31m", "\\x9b31m");		/* and as a byte */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of common/host/place.c: NUMA nodes and governors of a /sys that the test makes, and this process's threads. */
+/* Unit tests of common/host/place.c: NUMA nodes and governors of a /sys that the test makes, and this process's
+ * threads. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>

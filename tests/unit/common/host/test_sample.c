@@ -255,8 +255,8 @@ static const char *const hostile[] = {
 	"", "\n", "cpu", "cpu \ncpu0\ncpu", "cpu 1 2 3\n", "cpu -1 -1 -1 -1 -1 -1 -1 -1\n",
 	"cpu99999999999999999999 1 1 1 1 1 1 1 1\ncpu4294967295 1 1 1 1 1 1 1 1\ncpu1024 1 1 1 1 1 1 1 1\n",
 	"cpu 99999999999999999999 1 1 1 1 1 1 1\n", "VmRSS:\nVmPin: x kB\nVmLck: -3 kB\nThreads: many\n",
-	"1 2 3 4", "1 2 3 /80 5\n", "1 2 3 -1/80 5\n", ")", "(", "77 (x", "77 (x)", "77 (x) R", "77 (x) R 1 2 3 4 5 6 7 8 9 10 -11 -12",
-	"77 )x( R 1 2 3 4 5 6 7 8 9 10 x y", "\x80\xff\xfe (\xff) \xff",
+	"1 2 3 4", "1 2 3 /80 5\n", "1 2 3 -1/80 5\n", ")", "(", "77 (x", "77 (x)", "77 (x) R",
+	"77 (x) R 1 2 3 4 5 6 7 8 9 10 -11 -12", "77 )x( R 1 2 3 4 5 6 7 8 9 10 x y", "\x80\xff\xfe (\xff) \xff",
 };
 
 TEST(take__hostile_texts__null_and_no_crash)
@@ -326,8 +326,10 @@ TEST(json__written_and_read__the_same)
 TEST(json__hostile__null)
 {
 	static const char *const texts[] = {
-		"null", "[]", "{}", "7", "{\"taken_ns\": -5, \"fds\": \"7\", \"rss_bytes\": -1, \"qps\": 1e300, \"by_thread\": 3}",
-		"{\"taken_ns\": 1e300, \"by_thread\": [1, null, {}, {\"name\": 5}, {\"name\": \"a very long name of a thread\\n\"}]}",
+		"null", "[]", "{}", "7",
+		"{\"taken_ns\": -5, \"fds\": \"7\", \"rss_bytes\": -1, \"qps\": 1e300, \"by_thread\": 3}",
+		"{\"taken_ns\": 1e300, \"by_thread\": [1, null, {}, {\"name\": 5}, {\"name\": \"a very long name of a "
+		"thread\\n\"}]}",
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {

@@ -156,7 +156,8 @@ TEST(a_reading__after_the_counter_moved__is_the_new_one)
 
 TEST(counters__that_are_none__left_out)
 {
-	static const char *const bad[] = { "", "\n", "-5\n", "+5\n", " 5\n", "0x10\n", "5 packets\n", "text\n", "1e3\n", "nan\n",
+	static const char *const bad[] = { "", "\n", "-5\n", "+5\n", " 5\n", "0x10\n", "5 packets\n", "text\n", "1e3\n",
+					   "nan\n",
 		"9223372036854775808\n", "99999999999999999999999999999999999999999\n", "N/A (no PMA)\n" };
 	char path[PATH_MAX], dots[200];
 	json_auto_t *o = NULL;
@@ -183,7 +184,8 @@ TEST(counters__that_are_none__left_out)
 
 TEST(rates__that_are_none__null)
 {
-	static const char *const bad[] = { "", "fast\n", "-1 Gb/sec (4X EDR)\n", "nan Gb/sec (4X EDR)\n", "inf Gb/sec (4X X)\n",
+	static const char *const bad[] = { "", "fast\n", "-1 Gb/sec (4X EDR)\n", "nan Gb/sec (4X EDR)\n",
+					   "inf Gb/sec (4X X)\n",
 		"0 Gb/sec (4X SDR)\n", "1e99 Gb/sec (4X EDR)\n", "100\n" };
 	json_t *o;
 

@@ -49,7 +49,8 @@ static const struct cm_qp_param psns = { .rq_psn = 0xabcdef, .sq_psn = 0x123456,
 PROGRAM_TEST(rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second)
 {
 	static const struct { uint8_t life, delay; unsigned exponent; } cases[] = {
-		{ 18, 15, 19 }, { 16, 15, 17 }, { 14, 15, 16 }, { 13, 15, 16 }, { 12, 15, 15 }, { 0, 0, 2 }, { 0, 15, 15 },
+		{ 18, 15, 19 }, { 16, 15, 17 }, { 14, 15, 16 }, { 13, 15, 16 }, { 12, 15, 15 }, { 0, 0, 2 },
+		{ 0, 15, 15 },
 		{ 20, 0, 21 }, { 21, 0, 21 }, { 31, 31, 21 },
 	};
 	struct ibv_sa_path_rec rec = { 0 };
@@ -115,7 +116,8 @@ PROGRAM_TEST(program_qp__path_chosen__only_what_was)
 	assert_int_equal(ah->grh.sgid_index, of_path.grh.sgid_index);
 	assert_int_equal(ah->sl, of_path.sl);
 	reset();
-	p.fabric = (struct cm_fabric){ .has_service_level = true, .service_level = 5, .has_gid_index = true, .gid_index = 3 };
+	p.fabric = (struct cm_fabric){ .has_service_level = true, .service_level = 5, .has_gid_index = true,
+				       .gid_index = 3 };
 	assert_int_equal(cm_program_qp(rig.id, qp, &path, &p), 0);
 	ah = &programmed(IBV_QPS_RTR)->attr.ah_attr;
 	assert_int_equal(ah->grh.traffic_class, of_path.grh.traffic_class);
@@ -187,7 +189,8 @@ PROGRAM_TEST(program_qp__reads_in_flight__never_more_than_offered)
 {
 	static const struct {
 		uint8_t claim, offer, own, served;
-	} cases[] = { { 16, 1, 1, 1 }, { 1, 4, 4, 1 }, { 0, 1, 1, 0 }, { 255, 0, 0, 0 }, { 16, 2, 0, 2 }, { 16, 0, 3, 0 } };
+	} cases[] = { { 16, 1, 1, 1 }, { 1, 4, 4, 1 }, { 0, 1, 1, 0 }, { 255, 0, 0, 0 }, { 16, 2, 0, 2 },
+		      { 16, 0, 3, 0 } };
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		struct cm_qp_param p = psns;

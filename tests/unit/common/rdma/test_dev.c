@@ -240,10 +240,14 @@ TEST(fit__what_does_not__one_line_that_names_the_option)
 		int ret;
 		const char *words;
 	} cases[] = {
-		{ { .has_gid_index = true, .gid_index = 9 }, IBV_LINK_LAYER_ETHERNET, -EINVAL, "--gid-index: device fake0 has no entry 9" },
-		{ { .has_gid_index = true }, IBV_LINK_LAYER_ETHERNET, -EINVAL, "--gid-index: entry 0 of device fake0 is fe80::1" },
-		{ { .has_gid_index = true }, IBV_LINK_LAYER_INFINIBAND, -EAFNOSUPPORT, "--gid-index: the link of device fake0 is InfiniBand" },
-		{ { .has_service_level = true, .service_level = 8 }, IBV_LINK_LAYER_ETHERNET, -EINVAL, "allowed: 0 to 7" },
+		{ { .has_gid_index = true, .gid_index = 9 }, IBV_LINK_LAYER_ETHERNET, -EINVAL,
+		  "--gid-index: device fake0 has no entry 9" },
+		{ { .has_gid_index = true }, IBV_LINK_LAYER_ETHERNET, -EINVAL,
+		  "--gid-index: entry 0 of device fake0 is fe80::1" },
+		{ { .has_gid_index = true }, IBV_LINK_LAYER_INFINIBAND, -EAFNOSUPPORT,
+		  "--gid-index: the link of device fake0 is InfiniBand" },
+		{ { .has_service_level = true, .service_level = 8 }, IBV_LINK_LAYER_ETHERNET, -EINVAL,
+		  "allowed: 0 to 7" },
 		{ { .has_service_level = true, .service_level = 8 }, IBV_LINK_LAYER_INFINIBAND, 0, "" },
 		{ { .has_service_level = true, .service_level = 7 }, IBV_LINK_LAYER_ETHERNET, 0, "" },
 	};

@@ -241,8 +241,8 @@ static int by_end(const void *a, const void *b)
 	return *(const uint64_t *)a < *(const uint64_t *)b ? -1 : *(const uint64_t *)a > *(const uint64_t *)b;
 }
 
-/* All are taken and given back: those with an even number rest for `even_ns`. Returns the processor's time of the giving
- * back alone. */
+/* All are taken and given back: those with an even number rest for `even_ns`. Returns the processor's time of the
+ * giving back alone. */
 static uint64_t rest_many(uint64_t now_ns, uint64_t even_ns, uint64_t odd_ns)
 {
 	static uint32_t slots[MANY];

@@ -63,7 +63,8 @@ TEST(cpu_list__numbers_and_ranges__in_their_order)
 
 TEST(cpu_list__bad__refused_by_name)
 {
-	static const char *const bad[] = { "", ",", "1,", ",1", "a", "1-", "-1", "2-1", "1 ,2", "1024", "0-5000", "1--2" };
+	static const char *const bad[] = { "", ",", "1,", ",1", "a", "1-", "-1", "2-1", "1 ,2", "1024", "0-5000",
+					   "1--2" };
 
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		t.cpu_list = bad[i];

@@ -234,7 +234,8 @@ static int tear_down(void **state)
 
 static int group_set_up(void **state)
 {
-	const struct tls_config server = { .server = true, .cert_file = certs.server_cert, .key_file = certs.server_key };
+	const struct tls_config server = { .server = true, .cert_file = certs.server_cert,
+					   .key_file = certs.server_key };
 	const struct tls_config client = { .ca_file = certs.ca };
 	char err[300];
 
@@ -708,7 +709,8 @@ static void fill_socket(int fd)
 		;
 }
 
-/* Each of many connections could be read from for as long as one alone: whoever else has a part in the loop would wait for all. */
+/* Each of many connections could be read from for as long as one alone: whoever else has a part in the loop would wait
+ * for all. */
 OVER_TCP(receive__many_connections_never_stop_sending__they_share_a_turn)
 {
 	static struct sock many[MANY];
@@ -821,7 +823,8 @@ static void expand(const char *label, uint8_t *out, size_t n)
 	EVP_KDF_free(kdf);
 }
 
-/* The far end's first record of application data: plain, with the type of its contents behind it. OpenSSL makes no such records. */
+/* The far end's first record of application data: plain, with the type of its contents behind it. OpenSSL makes no such
+ * records. */
 static size_t seal_first(const uint8_t *plain, size_t n, uint8_t *out)
 {
 	uint8_t key[16], iv[12], header[] = { 23, 3, 3, 0, (uint8_t)(n + 16) };
@@ -843,7 +846,8 @@ static size_t seal_first(const uint8_t *plain, size_t n, uint8_t *out)
 /* With it this end cannot write, although its socket can: it would try again without end. */
 OVER_TLS(key_update__half_of_one__ended)
 {
-	static const uint8_t half[] = { 24, 0, 0, 1, 22 };	/* type and length of a KeyUpdate; the contents are of a handshake */
+	static const uint8_t half[] = { 24, 0, 0, 1, 22 };	/* type and length of a KeyUpdate; the contents are of a
+								 * handshake */
 	uint8_t sealed[64];
 	size_t n;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of common/sock/zerocopy.c and of what sock.c does with it, over TCP on loopback: every byte arrives, buffers are
- * free when the kernel has said so and not before, and a connection that ends takes back what the kernel still has. */
+/* Unit tests of common/sock/zerocopy.c and of what sock.c does with it, over TCP on loopback: every byte arrives,
+ * buffers are free when the kernel has said so and not before, and a connection that ends takes back what the kernel
+ * still has. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -164,8 +165,8 @@ TEST(send__peer_does_not_read__bounded)
 	until(s.zerocopy.n == 0 && s.waiting_n == 0);
 }
 
-/* The kernel is done with a part of the only message, whose rest waits for the peer: it is heard, or the loop would never
- * sleep. */
+/* The kernel is done with a part of the only message, whose rest waits for the peer: it is heard, or the loop would
+ * never sleep. */
 TEST(send__part_is_sent__its_notification_is_read)
 {
 	struct pollfd p = { .fd = s.fd };

@@ -665,7 +665,8 @@ TEST(handshake__server_of_the_version_before__client_names_both)
 	try_handshake(&here, &there);
 	assert_int_equal(here, TLS_FAILED);
 	assert_failed(at_client, FAIL_TLS_ALPN);
-	assert_string_equal(tls_failure_text(at_client), "the server speaks wire version 1, this client 2: both need programs "
+	assert_string_equal(tls_failure_text(at_client),
+			    "the server speaks wire version 1, this client 2: both need programs "
 			    "of the same version");
 }
 

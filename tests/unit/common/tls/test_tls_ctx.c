@@ -507,7 +507,8 @@ TEST(list__of_the_second_ca_of_that_name__no_error_is_left)
 
 /* ---- intermediate CAs, of which peers send the certificate */
 
-/* A client below an intermediate CA, which is not in ca_file, at a server with the root's list and the intermediate's. */
+/* A client below an intermediate CA, which is not in ca_file, at a server with the root's list and the
+ * intermediate's. */
 static enum tls_status handshake_below(const char *by_root, struct certs_list_wish wish)
 {
 	enum tls_status st;

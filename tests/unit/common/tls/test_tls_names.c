@@ -49,7 +49,8 @@ TEST(check__lists__taken_or_refused_by_name)
 		"a", "a.example.org", "*.example.org", "10.0.0.1", "::1", "spiffe://x/y,b.example.org,*.b", "A_b-c",
 	};
 	static const char *const bad[] = {
-		"", ",", "a,", ",a", "a,,b", "*", "*.", "a.*", "*a.b", "*.*.b", "a b", "a\n", "a\x1b[2J", "\xc3\xa4.org",
+		"", ",", "a,", ",a", "a,,b", "*", "*.", "a.*", "*a.b", "*.*.b", "a b", "a\n", "a\x1b[2J",
+		"\xc3\xa4.org",
 	};
 	char err[300], longest[300];
 

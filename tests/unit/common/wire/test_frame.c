@@ -346,7 +346,8 @@ TEST(hello__over_a_socket__one_transport_no_psn_nothing_one_sided)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .features = cases[i].features, .psn = cases[i].psn };
+		struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .features = cases[i].features,
+					 .psn = cases[i].psn };
 		uint8_t buf[FRAME_HELLO_BYTES];
 
 		assert_int_equal(decode_hello(buf, frame_encode_hello(&h, buf)), *cases[i].why ? -EPROTO : 0);

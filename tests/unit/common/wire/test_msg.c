@@ -60,7 +60,8 @@ TEST(decode__every_flags_byte__those_of_the_type)
 
 	for (int type = MSG_ECHO; type <= MSG_GOODBYE; type++)
 		for (int flags = 0; flags < 256; flags++) {
-			struct msg_header h = { .type = (enum msg_type)type, .flags = (uint8_t)flags, .length = sizeof(p) };
+			struct msg_header h = { .type = (enum msg_type)type, .flags = (uint8_t)flags,
+						.length = sizeof(p) };
 
 			if (type == MSG_PUSH && !(flags & MSG_FLAG_TAG))
 				h.length -= MSG_TAG_BYTES;
@@ -255,7 +256,8 @@ TEST(decode_at__cut_anywhere_but_between_two__refused)
 
 TEST(decode_at__length_beyond_what_is_left__refused)
 {
-	static const uint32_t lengths[] = { 0, 15, 17, 48, 49, 80, 0x7fffffff, 0x80000000, UINT32_MAX - 15, UINT32_MAX };
+	static const uint32_t lengths[] = { 0, 15, 17, 48, 49, 80, 0x7fffffff, 0x80000000, UINT32_MAX - 15,
+					    UINT32_MAX };
 	struct msg_header h = { .type = MSG_DATA }, out;
 
 	join(MSG_DATA, 0, 32);

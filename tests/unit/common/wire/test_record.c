@@ -43,7 +43,8 @@ TEST(record__layout__as_the_protocol_says)
 TEST(record__fields_that_are_not_allowed__refused)
 {
 	static const struct { unsigned at; uint8_t value; } bad[] = {
-		{ 0, 1 }, { 2, 4 }, { 4, 0 }, { 4, 6 }, { 4, 0xff }, { 5, 1 }, { 6, 1 }, { 7, 0x80 }, { 8, 1 }, { 11, 0xff },
+		{ 0, 1 }, { 2, 4 }, { 4, 0 }, { 4, 6 }, { 4, 0xff }, { 5, 1 }, { 6, 1 }, { 7, 0x80 }, { 8, 1 },
+		{ 11, 0xff },
 	};
 	uint8_t good[RECORD_HEADER_BYTES], bytes[RECORD_HEADER_BYTES];
 	struct record r;

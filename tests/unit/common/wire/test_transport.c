@@ -24,7 +24,8 @@ TEST(parse__lists__a_bit_for_each)
 
 TEST(parse__not_a_list__one_line_with_what_is_allowed)
 {
-	static const char *const bad[] = { "", ",", "rdma,", ",tcp", "udp", "rdma,tcp,rdma", "RDMA", "rdm", "rdmatcp", "tcp tls" };
+	static const char *const bad[] = { "", ",", "rdma,", ",tcp", "udp", "rdma,tcp,rdma", "RDMA", "rdm", "rdmatcp",
+					   "tcp tls" };
 
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		uint32_t mask = 77;

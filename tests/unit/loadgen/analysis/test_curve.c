@@ -26,9 +26,10 @@ static int tear_down(void **state)
 
 static json_t *add(int clients, int bytes, double throughput, double p99_ns)
 {
-	json_t *step = json_pack("{s:i, s:i, s:i, s:f, s:{s:f}, s:n, s:[]}", "target_clients", clients, "active", clients,
-				 "message_bytes", bytes, "throughput_msgs_per_s", throughput, "response_ns", "p99", p99_ns,
-				 "probe", "intervals");
+	json_t *step = json_pack("{s:i, s:i, s:i, s:f, s:{s:f}, s:n, s:[]}", "target_clients", clients, "active",
+				 clients,
+				 "message_bytes", bytes, "throughput_msgs_per_s", throughput, "response_ns", "p99",
+				 p99_ns, "probe", "intervals");
 
 	assert_non_null(step);
 	json_array_append_new(steps, step);
@@ -86,7 +87,8 @@ TEST(points__damaged_steps__left_out)
 
 	json_array_append_new(steps, json_null());
 	json_array_append_new(steps, json_string("step"));
-	json_array_append_new(steps, json_pack("{s:s, s:s}", "target_clients", "many", "throughput_msgs_per_s", "fast"));
+	json_array_append_new(steps, json_pack("{s:s, s:s}", "target_clients", "many", "throughput_msgs_per_s",
+					       "fast"));
 	json_array_append_new(steps, json_pack("{s:i, s:n}", "target_clients", 10, "throughput_msgs_per_s"));
 	json_array_append_new(steps, json_pack("{s:i, s:i, s:f}", "target_clients", -5, "active", -5,
 					       "throughput_msgs_per_s", 5.));

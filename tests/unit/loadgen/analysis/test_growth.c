@@ -326,7 +326,8 @@ TEST(rows__nothing_measured__none)
 TEST_WITH(rows__numbers_that_are_none__left_out, make, drop)
 {
 	const double clients[] = { -1, 0, NAN, 7, INFINITY };
-	struct growth_options o = { .headroom = NAN, .growth = -1, .clients = clients, .n_clients = N_ELEMENTS(clients) };
+	struct growth_options o = { .headroom = NAN, .growth = -1, .clients = clients,
+				    .n_clients = N_ELEMENTS(clients) };
 	json_t *plan = growth_analysis(*state, &o);
 
 	assert_int_equal(json_array_size(json_object_get(plan, "rows")), 1);

@@ -111,7 +111,8 @@ static void set_network(json_t *run, size_t k, const char *side, double used)
 		o = json_object();
 		json_object_set_new(step, "network", o);
 	}
-	json_object_set_new(o, side, json_pack("{s:f, s:f, s:[{},{}]}", "used_ratio", used, "line_bits_per_s", 200e9, "ports"));
+	json_object_set_new(o, side, json_pack("{s:f, s:f, s:[{},{}]}", "used_ratio", used, "line_bits_per_s", 200e9,
+					       "ports"));
 }
 
 TEST_WITH(limits__network__the_busiest_ports_line, make, drop)
@@ -132,7 +133,8 @@ TEST_WITH(limits__network__the_busiest_ports_line, make, drop)
 	/* Without a line rate there is no limit. */
 	json_object_set_new(json_at(analysis_run_step(*state, 0), "network.server"), "line_bits_per_s", json_null());
 	json_object_set_new(json_at(analysis_run_step(*state, 1), "network.server"), "line_bits_per_s", json_null());
-	json_object_set_new(json_at(analysis_run_step(*state, 2), "network.server"), "line_bits_per_s", json_string("x"));
+	json_object_set_new(json_at(analysis_run_step(*state, 2), "network.server"), "line_bits_per_s",
+			    json_string("x"));
 	all = limits_analysis(*state);
 	assert_null(analysis_run_find(all, "resource", "network", "server"));
 	json_decref(all);

@@ -34,8 +34,10 @@ static void add(double offered, double achieved, double p99_us, const char *flag
 
 	if (flag)
 		json_array_append_new(flags, json_string(flag));
-	json_array_append_new(steps, json_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:{s:f, s:f}, s:o}", "target_clients", 4, "connected_held", 4,
-		"repetition", 1, "message_bytes", 64, "offered_per_s", offered, "measured_s", 1., "throughput_msgs_per_s", achieved,
+	json_array_append_new(steps, json_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:{s:f, s:f}, s:o}",
+					       "target_clients", 4, "connected_held", 4,
+		"repetition", 1, "message_bytes", 64, "offered_per_s", offered, "measured_s", 1.,
+		"throughput_msgs_per_s", achieved,
 		"response_ns", "p50", 500 * p99_us, "p99", 1e3 * p99_us, "validity", flags));
 }
 

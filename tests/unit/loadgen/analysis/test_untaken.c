@@ -32,7 +32,8 @@ static json_t *read(const char *text)
 	return o;
 }
 
-#define ASKED "{'tuning': {'path_mtu': '%s', 'cpu_list': %s, 'realtime': %s, 'ack_timeout_ns': 268435456, 'retry_count': %d}}"
+#define ASKED "{'tuning': {'path_mtu': '%s', 'cpu_list': %s, 'realtime': %s, 'ack_timeout_ns': 268435456, "
+	      "'retry_count': %d}}"
 #define THREAD "{'cpus': '%s', 'realtime': %s, 'inline_wanted_bytes': 1024, 'inline_granted_bytes': %d, " \
 	       "'qp': {'path_mtu_bytes': %d, 'ack_timeout_ns': 268435456, 'retry_count': 6}}"
 
@@ -68,7 +69,8 @@ static bool has(const char *setting, const char *asked, const char *got)
 
 TEST(all_taken__nothing)
 {
-	json_auto_t *tuning = made(ASKED, "auto", "'0-1'", "false", 6), *step = step_of(made(THREAD, "0", "false", 1024, 1024));
+	json_auto_t *tuning = made(ASKED, "auto", "'0-1'", "false", 6),
+		*step = step_of(made(THREAD, "0", "false", 1024, 1024));
 
 	assert_int_equal(untaken_add(list, tuning, NULL, step), 0);
 	assert_int_equal(json_array_size(list), 0);
@@ -76,7 +78,8 @@ TEST(all_taken__nothing)
 
 TEST(none_taken__each_once)
 {
-	json_auto_t *tuning = made(ASKED, "4096", "'1'", "true", 3), *step = step_of(made(THREAD, "0-1", "false", 512, 1024));
+	json_auto_t *tuning = made(ASKED, "4096", "'1'", "true", 3),
+		*step = step_of(made(THREAD, "0-1", "false", 512, 1024));
 	char text[256];
 
 	assert_int_equal(untaken_add(list, tuning, NULL, step), 5);

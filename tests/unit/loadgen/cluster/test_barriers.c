@@ -52,7 +52,8 @@ TEST(names__all_bytes__only_those_allowed)
 		name[0] = (char)byte;
 		name[1] = 0;
 		assert_int_equal(barrier_name_is_good(name),
-				 (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '/' || byte == '_' || byte == '-');
+				 (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '/' ||
+				 byte == '_' || byte == '-');
 	}
 	memset(name, 'a', sizeof(name));
 	name[BARRIER_NAME_MAX + 1] = 0;

@@ -84,7 +84,8 @@ static void tell_watch(struct watch *w, const struct key *k)
 	if (k->value)
 		memcpy(copy, k->value, k->bytes);
 	e->watch = w;
-	e->entry = (struct etcd_entry){ .key = strdup(k->name), .value = copy, .bytes = k->bytes, .created = k->created, .written = revision };
+	e->entry = (struct etcd_entry){ .key = strdup(k->name), .value = copy, .bytes = k->bytes, .created = k->created,
+					.written = revision };
 }
 
 static void change(const char *name, const void *value, size_t bytes)
@@ -145,8 +146,8 @@ static void on_deliver(struct ev_loop *l, struct ev_timer *w, int revents)
 	next_event = n_events = 0;
 }
 
-int etcd_open(const struct etcd_config *cfg, struct ev_loop *l, etcd_out_fn *on_out_of_it, void *arg, struct etcd **out, char *err,
-	      size_t err_size)
+int etcd_open(const struct etcd_config *cfg, struct ev_loop *l, etcd_out_fn *on_out_of_it, void *arg, struct etcd **out,
+	      char *err, size_t err_size)
 {
 	(void)cfg;
 	(void)l;
@@ -188,7 +189,8 @@ static void write_one(const struct etcd_write *w)
 		change(w->key, w->value, w->bytes);
 }
 
-int etcd_transact(struct etcd *b, const struct etcd_guard *guards, size_t n, const struct etcd_write *w, etcd_done_fn *done, void *arg)
+int etcd_transact(struct etcd *b, const struct etcd_guard *guards, size_t n, const struct etcd_write *w,
+		  etcd_done_fn *done, void *arg)
 {
 	bool all = true;
 	struct event *e;
@@ -270,8 +272,8 @@ static void on_said(void *arg, uint32_t rank, json_t *what)
 	note_line("said %u %lld\n", rank, (long long)json_integer_value(what));
 }
 
-static const struct cluster_events cluster_events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out,
-						      .on_said = on_said };
+static const struct cluster_events cluster_events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost,
+						      .on_out = on_out, .on_said = on_said };
 
 static void run(void)
 {
@@ -286,8 +288,8 @@ static void put_entry(const char *host, const char *name, bool leads)
 	char key[64];
 
 	snprintf(key, sizeof(key), "members/host/%s", host);
-	put_json(key, json_pack("{s:i, s:b, s:b, s:i, s:{s:s}}", "hosts", (int)cfg.hosts, "leads", leads, "joins", !leads, "lease_s", 10,
-				"about", "name", name));
+	put_json(key, json_pack("{s:i, s:b, s:b, s:i, s:{s:s}}", "hosts", (int)cfg.hosts, "leads", leads, "joins",
+				!leads, "lease_s", 10, "about", "name", name));
 }
 
 static json_t *sealed_host(const char *host)
@@ -295,7 +297,8 @@ static json_t *sealed_host(const char *host)
 	char key[64];
 
 	snprintf(key, sizeof(key), "members/host/%s", host);
-	return json_pack("{s:s, s:I, s:s}", "id", host, "created", (json_int_t)find(key)->created, "name", host == id ? "me" : "other");
+	return json_pack("{s:s, s:I, s:s}", "id", host, "created", (json_int_t)find(key)->created, "name", host == id ?
+			 "me" : "other");
 }
 
 /* Plays two members while this host joins as the leader. */
@@ -343,15 +346,16 @@ static void a_leader(const char *key, const char *value, size_t bytes)
 	if (strncmp(key, "here/" OTHER_1 "/", 38) != 0)
 		return;
 	others = NULL;
-	put_json("members/sealed", json_pack("{s:s, s:i, s:[o, o]}", "uuid", UUID, "lease_s", 10, "hosts", sealed_host(OTHER_1),
-					     sealed_host(id)));
+	put_json("members/sealed", json_pack("{s:s, s:i, s:[o, o]}", "uuid", UUID, "lease_s", 10, "hosts",
+					     sealed_host(OTHER_1), sealed_host(id)));
 }
 
 static bool crowded;		/* CROWD candidates that are no hosts come too */
 
 static void begin(bool leads, bool go_on)
 {
-	struct cluster_config cfg = { .etcd.url = "", .hosts = leads ? 3 : 0, .leads = leads, .joins = !leads, .etcd.lease_ns = 10 * NS_PER_S,
+	struct cluster_config cfg = { .etcd.url = "", .hosts = leads ? 3 : 0, .leads = leads, .joins = !leads,
+				      .etcd.lease_ns = 10 * NS_PER_S,
 				      .join_timeout_ns = 60 * NS_PER_S, .go_on_after_loss = go_on };
 	char err[512] = "";
 
@@ -417,7 +421,8 @@ static bool lies;
 
 static void answer(json_int_t n, int64_t t2, int64_t t3)
 {
-	put_json(of_run("to/1.clock"), json_pack("{s:I, s:I, s:I}", "n", n, "t2", (json_int_t)t2, "t3", (json_int_t)t3));
+	put_json(of_run("to/1.clock"), json_pack("{s:I, s:I, s:I}", "n", n, "t2", (json_int_t)t2, "t3",
+						 (json_int_t)t3));
 }
 
 static void a_clock(const char *key, const char *value, size_t bytes)
@@ -472,8 +477,10 @@ TEST(go__moments__by_this_hosts_clock_and_never_later_than_said)
 	static const struct {
 		json_int_t at_ns, in_ns;
 		bool at_once;
-	} cases[] = { { 0, 0, true }, { INT64_MAX, 0, true }, { INT64_MAX, -1, true }, { 5, INT64_MAX, true }, { 5, INT64_MIN, true },
-		      { INT64_MAX, 10 * NS_PER_S, false }, { INT64_MIN, 10 * NS_PER_S, false }, { INT64_MAX / 4 + 1, 10 * NS_PER_S, false },
+	} cases[] = { { 0, 0, true }, { INT64_MAX, 0, true }, { INT64_MAX, -1, true }, { 5, INT64_MAX, true },
+		      { 5, INT64_MIN, true },
+		      { INT64_MAX, 10 * NS_PER_S, false }, { INT64_MIN, 10 * NS_PER_S, false },
+		      { INT64_MAX / 4 + 1, 10 * NS_PER_S, false },
 		      { -1, 10 * NS_PER_S, false }, { 1, 10 * NS_PER_S, false } };
 	uint64_t before;
 
@@ -484,12 +491,14 @@ TEST(go__moments__by_this_hosts_clock_and_never_later_than_said)
 	run();
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		before = clock_now_ns();
-		put_json(of_run("down/go/x"), json_pack("{s:I, s:I}", "at_ns", cases[i].at_ns, "in_ns", cases[i].in_ns));
+		put_json(of_run("down/go/x"), json_pack("{s:I, s:I}", "at_ns", cases[i].at_ns, "in_ns",
+							cases[i].in_ns));
 		hear("go x\n");
 		if (cases[i].at_once)
 			assert_int_equal(told_at_ns, 0);
 		else
-			assert_true(told_at_ns >= before + (uint64_t)in_ns && told_at_ns <= clock_now_ns() + (uint64_t)in_ns);
+			assert_true(told_at_ns >= before + (uint64_t)in_ns && told_at_ns <= clock_now_ns() +
+				    (uint64_t)in_ns);
 	}
 	leader = (int64_t)clock_now_ns() + AHEAD_NS + in_ns;
 	put_json(of_run("down/go/x"), json_pack("{s:I, s:I}", "at_ns", (json_int_t)leader, "in_ns", (json_int_t)in_ns));
@@ -579,7 +588,8 @@ TEST(say__three_before_the_first_is_written__first_and_last)
 
 TEST(said__of_whom__by_strict_numbers)
 {
-	static const char *const nobody[] = { "0", "3", "1x", "", "-1", "+1", " 1", "4294967297", "99999999999999999999", "1/2", "0x1" };
+	static const char *const nobody[] = { "0", "3", "1x", "", "-1", "+1", " 1", "4294967297",
+					      "99999999999999999999", "1/2", "0x1" };
 
 	begin(true, false);
 	for (size_t i = 0; i < N_ELEMENTS(nobody); i++)
@@ -615,7 +625,8 @@ TEST(barrier__notes_and_go__leader)
 	hear("go a\n");
 	assert_true(is_there(of_run("down/go/a")));
 	cluster_forget(cluster, "a");
-	assert_false(is_there(of_run("up/at/a.1")) || is_there(of_run("up/part/a.2.0")) || is_there(of_run("down/go/a")));
+	assert_false(is_there(of_run("up/at/a.1")) || is_there(of_run("up/part/a.2.0")) ||
+		     is_there(of_run("down/go/a")));
 	assert_null(cluster_note(cluster, "a", 2));
 	end();
 }
@@ -646,9 +657,10 @@ TEST(barrier__300_never_forgotten__no_end_of_room)
 
 TEST(hostile__keys__no_arrival)
 {
-	static const char *const rests[] = { "at/x", "at/", "at/.1", "at/x.", "at/x.0", "at/x.3", "at/x.-1", "at/x.+1", "at/x.1z", "at/x.1.1",
-		"at/X.1", "at/x.4294967297", "at/x.99999999999999999999", "part/x.1", "part/x.1.", "part/x.1.32", "part/x.1.-1", "part/x.1.1.1",
-		"part/", "", "at", "other/x.1" };
+	static const char *const rests[] = { "at/x", "at/", "at/.1", "at/x.", "at/x.0", "at/x.3", "at/x.-1", "at/x.+1",
+					     "at/x.1z", "at/x.1.1",
+		"at/X.1", "at/x.4294967297", "at/x.99999999999999999999", "part/x.1", "part/x.1.", "part/x.1.32",
+		"part/x.1.-1", "part/x.1.1.1", "part/", "", "at", "other/x.1" };
 
 	begin(true, false);
 	for (size_t i = 0; i < N_ELEMENTS(rests); i++)
@@ -669,7 +681,8 @@ TEST(hostile__names_that_never_end__put_out_and_named)
 	begin(true, true);
 	for (unsigned i = 0; i < 500; i++)
 		put_text(of_run("up/at/bogus-%u.2", i), "-");
-	hear("lost 2 host eve (rank 2) is put out of the run: it is at more than 32 barriers that the run has not passed\n");
+	hear("lost 2 host eve (rank 2) is put out of the run: it is at more than 32 barriers that the run has not "
+	     "passed\n");
 	assert_true(cluster_is_lost(cluster, 2));
 	assert_false(is_there("members/host/" OTHER_2));
 	assert_true(is_there("members/host/" OTHER_1));
@@ -731,7 +744,8 @@ TEST(hostile__many_candidates__a_few_lines_of_log)
 	lines = log_lines(text, sizeof(text));
 	/* 8 named refusals, 2 summaries, and at most one line a second about who is here. */
 	assert_in_range(lines, 10, 14);
-	assert_non_null(strstr(text, "host \\x1b[2J (00000000000000000000000000001000) is refused: host me already leads this run"));
+	assert_non_null(strstr(text, "host \\x1b[2J (00000000000000000000000000001000) is refused: host me already "
+				     "leads this run"));
 	assert_non_null(strstr(text, "1500 hosts were refused; the first 8 are named above"));
 	end();
 }

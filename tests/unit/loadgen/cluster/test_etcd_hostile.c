@@ -218,7 +218,8 @@ TEST(answers__hostile__one_sentence_or_tried_again)
 		{ "lease/grant", PLAIN, 200, "{\"ID\":\"5\",\"TTL\":\"9223372036854775807\"}", NOT_ETCD },
 		{ "lease/grant", HUGE_ANSWER, 200, "{", NOT_ETCD },
 		{ "lease/grant", NO_HTTP, 0, "SSH-2.0-x\r\n", NOT_ETCD },
-		{ "lease/grant", PLAIN, 200, "{\"error\":\"\\u001b[31mno\\nway\",\"code\":3}", "refuses: \\x1b[31mno\\x0away" },
+		{ "lease/grant", PLAIN, 200, "{\"error\":\"\\u001b[31mno\\nway\",\"code\":3}",
+		  "refuses: \\x1b[31mno\\x0away" },
 		{ "lease/grant", CLOSED, 0, "", NULL },
 		{ "lease/grant", CUT, 200, GRANT, NULL },
 		{ "lease/grant", PLAIN, 503, "busy", NULL },
@@ -230,15 +231,18 @@ TEST(answers__hostile__one_sentence_or_tried_again)
 		{ "kv/range", PLAIN, 200, "{\"kvs\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}", NOT_ETCD },
 		{ "kv/range", HUGE_ANSWER, 200, "{", NOT_ETCD },
 		{ "kv/txn", PLAIN, 200, "{\"succeeded\":true}", NOT_ETCD },
-		{ "kv/txn", PLAIN, 200, "{\"succeeded\":true,\"header\":{\"revision\":\"6\"},\"responses\":[{},{}]}", NOT_ETCD },
-		{ "kv/txn", PLAIN, 200, "{\"responses\":[{\"response_range\":{\"kvs\":[{\"version\":\"9\"}]}}]}", NOT_ETCD },
+		{ "kv/txn", PLAIN, 200, "{\"succeeded\":true,\"header\":{\"revision\":\"6\"},\"responses\":[{},{}]}",
+		  NOT_ETCD },
+		{ "kv/txn", PLAIN, 200, "{\"responses\":[{\"response_range\":{\"kvs\":[{\"version\":\"9\"}]}}]}",
+		  NOT_ETCD },
 		{ "kv/txn", PLAIN, 200, "{\"responses\":[{\"response_range\":{}}]}", "let this host's lease go" },
 		{ "kv/txn", CUT, 200, "{\"succeeded\":true", NULL },
 		{ "watch", CHUNKED, 200, "{\"result\":[]}\n", NOT_ETCD },
 		{ "watch", CHUNKED, 200, "garbage\n", NOT_ETCD },
 		{ "watch", CHUNKED, 200, "{\"result\":{\"events\":[{\"kv\":{\"key\":\"eA==\"}}]}}\n", NOT_ETCD },
 		{ "watch", HUGE_ANSWER, 200, "{", NOT_ETCD },
-		{ "watch", CHUNKED, 200, "{\"result\":{\"canceled\":true,\"cancel_reason\":\"PermissionDenied\"}}\n", "does not let" },
+		{ "watch", CHUNKED, 200, "{\"result\":{\"canceled\":true,\"cancel_reason\":\"PermissionDenied\"}}\n",
+		  "does not let" },
 		{ "watch", CHUNKED, 200, "{\"result\":{\"canceled\":true,\"compact_revision\":\"9\"}}\n", NULL },
 		{ "watch", PLAIN, 200, "{\"result\":{}}", NULL },
 		{ "watch", CUT, 200, "{\"result\":{\"created\":true}}\n", NULL },
@@ -249,14 +253,19 @@ TEST(answers__hostile__one_sentence_or_tried_again)
 }
 
 /* The keys "/rampart/r/k1" and so on. */
-#define KEY(n, revision) "\"kv\":{\"key\":\"L3JhbXBhcnQvci9r" n "\",\"create_revision\":\"" revision "\",\"mod_revision\":\"" revision "\"}"
+#define KEY(n,
+	    revision) "\"kv\":{\"key\":\"L3JhbXBhcnQvci9r" n "\",\"create_revision\":\"" revision "\",\"mod_revision\":\"" revision "\"}"
 
 /* etcd splits a revision with many changes. The next stream begins with the whole revision. */
 TEST(watch__stream_breaks_within_a_revision__each_change_once)
 {
 	static const struct scene scene = { "watch", CHUNKED, 200,
-		CREATED "{\"result\":{\"fragment\":true,\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "}]}}\n", NULL };
-	static const char second[] = CREATED "{\"result\":{\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "},{" KEY("Mw==", "6") "},"
+		CREATED "{\"result\":{\"fragment\":true,\"events\":[{" KEY("MQ==", "6") "},{" KEY("Mg==", "6") "}]}}\n",
+		NULL };
+	static const char second[] = CREATED "{\"result\":{\"events\":[{" KEY("MQ==",
+									      "6") "},{" KEY("Mg==",
+											     "6") "},{" KEY("Mw==",
+													    "6") "},"
 		"{\"type\":\"DELETE\"," KEY("Mg==", "7") "}]}}\n";
 
 	atomic_store(&server.second, second);

@@ -29,9 +29,11 @@ TEST(url__well_formed__read_and_written_again)
 TEST(url__malformed__one_line_without_the_token)
 {
 	static const char *const urls[] = {
-		"", "host:2379/r", "http://h:1/r", "etcd://", "etcd://:1/r", "etcd://h/r", "etcd://h:/r", "etcd://h:0/r",
+		"", "host:2379/r", "http://h:1/r", "etcd://", "etcd://:1/r", "etcd://h/r", "etcd://h:/r",
+		"etcd://h:0/r",
 		"etcd://h:65536/r", "etcd://h:-1/r", "etcd://h:1", "etcd://h:1/", "etcd://h:1/a/b", "etcd://h:1/a b",
-		"etcd://[::1:1/r", "etcd://::1:1/r", "etcd://h:1/r?token=", "etcd://h:1/r?token=se cret", "etcd://h:1/r?t=secret",
+		"etcd://[::1:1/r", "etcd://::1:1/r", "etcd://h:1/r?token=", "etcd://h:1/r?token=se cret",
+		"etcd://h:1/r?t=secret",
 		"etcd://u@h:1/r", "etcd://h:1/r?token=secret#secret", "etcd://h:99999999999999999999999/r",
 		"etcd://h:1/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	};
@@ -65,8 +67,8 @@ TEST(bytes__any__read_back)
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 7);
 	for (size_t n = 0; n < sizeof(bytes); n++) {
-		json_t *kv = json_pack("{s:o, s:o, s:s, s:i}", "key", etcd_key("/rampart/r/", "k/1"), "value", etcd_bytes(bytes, n),
-				       "mod_revision", "7", "create_revision", 5);
+		json_t *kv = json_pack("{s:o, s:o, s:s, s:i}", "key", etcd_key("/rampart/r/", "k/1"), "value",
+				       etcd_bytes(bytes, n), "mod_revision", "7", "create_revision", 5);
 		struct etcd_kv out;
 
 		assert_true(etcd_read_kv(kv, "/rampart/r/", &out));
@@ -87,9 +89,11 @@ TEST(kv__hostile__refused)
 	static const char *const texts[] = {
 		"{}", "[]", "null", "{\"key\":1}", "{\"key\":\"L3JhbXBhcnQvci8=\"}", "{\"key\":\"!!!!\"}",
 		"{\"key\":\"L3JhbXBhcnQvci9r\",\"value\":7}", "{\"key\":\"L3JhbXBhcnQvci9r\",\"value\":\"a\"}",
-		"{\"key\":\"L3JhbXBhcnQvci9r\",\"mod_revision\":\"x\"}", "{\"key\":\"L3JhbXBhcnQvci9r\",\"mod_revision\":[]}",
+		"{\"key\":\"L3JhbXBhcnQvci9r\",\"mod_revision\":\"x\"}",
+		"{\"key\":\"L3JhbXBhcnQvci9r\",\"mod_revision\":[]}",
 		"{\"key\":\"L3JhbXBhcnQvci9r\",\"create_revision\":\"99999999999999999999\"}",
-		"{\"key\":\"L290aGVyL3Iv\"}", "{\"key\":\"L3JhbXBhcnQvci8KYQ==\"}", "{\"key\":\"L3JhbXBhcnQvci8AYQ==\"}",
+		"{\"key\":\"L290aGVyL3Iv\"}", "{\"key\":\"L3JhbXBhcnQvci8KYQ==\"}",
+		"{\"key\":\"L3JhbXBhcnQvci8AYQ==\"}",
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {

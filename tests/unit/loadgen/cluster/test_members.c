@@ -98,8 +98,8 @@ static void put(const char *key, json_t *document)
 	free(text);
 }
 
-int etcd_open(const struct etcd_config *cfg, struct ev_loop *l, etcd_out_fn *on_out, void *arg, struct etcd **out, char *err,
-	      size_t err_size)
+int etcd_open(const struct etcd_config *cfg, struct ev_loop *l, etcd_out_fn *on_out, void *arg, struct etcd **out,
+	      char *err, size_t err_size)
 {
 	(void)cfg;
 	(void)l;
@@ -133,7 +133,8 @@ int etcd_watch(struct etcd *e, const char *prefix, const struct etcd_watch_event
 	return 0;
 }
 
-int etcd_transact(struct etcd *e, const struct etcd_guard *guards, size_t n, const struct etcd_write *w, etcd_done_fn *done, void *arg)
+int etcd_transact(struct etcd *e, const struct etcd_guard *guards, size_t n, const struct etcd_write *w,
+		  etcd_done_fn *done, void *arg)
 {
 	bool all = true;
 
@@ -180,7 +181,8 @@ static struct host *add_host(const char *name, uint32_t wants, bool leads, bool 
 	struct host *h = &hosts[host_count++];
 	char err[256];
 
-	assert_int_equal(cluster_begin(&cfg, ev_default_loop(0), json_pack("{s:s}", "name", name), refuse_odd, NULL, &h->c, err, sizeof(err)), 0);
+	assert_int_equal(cluster_begin(&cfg, ev_default_loop(0), json_pack("{s:s}", "name", name), refuse_odd, NULL,
+				       &h->c, err, sizeof(err)), 0);
 	return h;
 }
 
@@ -337,7 +339,8 @@ TEST(joining__other_number_or_failed_check__refused_with_reason)
 	begin();
 	add_host("lead", 2, true, false);
 	add_host("three", 3, false, false);
-	json_object_set_new(json_object_get(add_host("x", 2, false, false)->c->entry, "about"), "odd", json_string("odd"));
+	json_object_set_new(json_object_get(add_host("x", 2, false, false)->c->entry, "about"), "odd",
+			    json_string("odd"));
 	run_all();
 	assert_non_null(strstr(hosts[1].c->why, "it wants a run of 3 hosts"));
 	assert_non_null(strstr(hosts[2].c->why, "it is odd"));
@@ -354,7 +357,8 @@ TEST(joining__refused_for_a_reason_that_is_no_text__leader_goes_on)
 {
 	begin();
 	add_host("lead", 2, true, false);
-	json_object_set_new(json_object_get(add_host("x", 2, false, false)->c->entry, "about"), "odd", json_string("xx\xc3\xa9"));
+	json_object_set_new(json_object_get(add_host("x", 2, false, false)->c->entry, "about"), "odd",
+			    json_string("xx\xc3\xa9"));
 	run_all();
 	assert_true(hosts[1].c->out);
 	assert_non_null(strstr(hosts[1].c->why, "it is xx\\xc3"));
@@ -365,8 +369,10 @@ TEST(joining__refused_for_a_reason_that_is_no_text__leader_goes_on)
 TEST(joining__ghosts_of_a_crashed_run__not_sealed_in)
 {
 	begin();
-	put("members/host/00000000000000000000000000000001", json_pack("{s:i, s:{s:s}}", "hosts", 2, "about", "name", "ghost"));
-	put("members/host/00000000000000000000000000000002", json_pack("{s:b, s:{s:s}}", "joins", 1, "about", "name", "ghost"));
+	put("members/host/00000000000000000000000000000001", json_pack("{s:i, s:{s:s}}", "hosts", 2, "about", "name",
+								       "ghost"));
+	put("members/host/00000000000000000000000000000002", json_pack("{s:b, s:{s:s}}", "joins", 1, "about", "name",
+								       "ghost"));
 	add_host("a", 2, false, false);
 	add_host("b", 2, false, false);
 	run_all();
@@ -478,10 +484,12 @@ TEST(stale__own_key_gone_or_other_seal__out)
 
 TEST(hostile__nonsense_in_every_key__one_line_no_crash)
 {
-	static const char *const texts[] = { "null", "[]", "7", "{\"hosts\":[]}", "{\"about\":{\"name\":7}}", "{\"left\":[]}",
+	static const char *const texts[] = { "null", "[]", "7", "{\"hosts\":[]}", "{\"about\":{\"name\":7}}",
+					     "{\"left\":[]}",
 		"{\"uuid\":\"../x\",\"hosts\":[1]}", "{\"uuid\":\"aa\",\"hosts\":[{\"id\":\"zz\",\"created\":1}]}",
 		"{\"uuid\":\"aa\",\"hosts\":[{\"id\":\"00000000000000000000000000000001\"}]}" };
-	static const char *const keys[] = { "sealed", "host/x", "host/00000000000000000000000000000001", "refused/", "refused/x", "", "host/" };
+	static const char *const keys[] = { "sealed", "host/x", "host/00000000000000000000000000000001", "refused/",
+					    "refused/x", "", "host/" };
 
 	for (size_t k = 0; k < N_ELEMENTS(keys); k++)
 		for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
@@ -504,12 +512,18 @@ TEST(hostile__nonsense_in_every_key__one_line_no_crash)
 /* The seal names this host with its key's correct revision, but something else in it is impossible. */
 TEST(hostile__seal_that_cannot_be__one_line)
 {
-	static const char *const texts[] = { "{\"uuid\":\"\",\"hosts\":[%s]}", "{\"hosts\":[%s]}", "{\"uuid\":7,\"hosts\":[%s]}",
-		"{\"uuid\":\"members\",\"hosts\":[%s]}", "{\"uuid\":\"aa\",\"hosts\":[%s]}", "{\"uuid\":\"" UUID "0\",\"hosts\":[%s]}",
-		"{\"uuid\":\"0123456789ABCDEF0123456789ABCDEF\",\"hosts\":[%s]}", "{\"uuid\":\"" UUID "\",\"hosts\":[%s,%s]}",
-		"{\"uuid\":\"" UUID "\",\"hosts\":[%s,7]}", "{\"uuid\":\"" UUID "\",\"hosts\":[%s,{\"id\":\"" UUID "\",\"created\":1.5}]}",
-		"{\"uuid\":\"" UUID "\",\"hosts\":[%s,{\"id\":\"" UUID "\",\"created\":\"2\"}]}", "{\"uuid\":\"" UUID "\",\"hosts\":{\"0\":%s}}",
-		"{\"uuid\":\"" UUID "\",\"hosts\":[{\"id\":\"" UUID "\",\"created\":9},%s]}", "{\"uuid\":\"" UUID "\",\"hosts\":[%s]}" };
+	static const char *const texts[] = { "{\"uuid\":\"\",\"hosts\":[%s]}", "{\"hosts\":[%s]}",
+					     "{\"uuid\":7,\"hosts\":[%s]}",
+		"{\"uuid\":\"members\",\"hosts\":[%s]}", "{\"uuid\":\"aa\",\"hosts\":[%s]}",
+		"{\"uuid\":\"" UUID "0\",\"hosts\":[%s]}",
+		"{\"uuid\":\"0123456789ABCDEF0123456789ABCDEF\",\"hosts\":[%s]}",
+		"{\"uuid\":\"" UUID "\",\"hosts\":[%s,%s]}",
+		"{\"uuid\":\"" UUID "\",\"hosts\":[%s,7]}",
+		"{\"uuid\":\"" UUID "\",\"hosts\":[%s,{\"id\":\"" UUID "\",\"created\":1.5}]}",
+		"{\"uuid\":\"" UUID "\",\"hosts\":[%s,{\"id\":\"" UUID "\",\"created\":\"2\"}]}",
+		"{\"uuid\":\"" UUID "\",\"hosts\":{\"0\":%s}}",
+		"{\"uuid\":\"" UUID "\",\"hosts\":[{\"id\":\"" UUID "\",\"created\":9},%s]}",
+		"{\"uuid\":\"" UUID "\",\"hosts\":[%s]}" };
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		bool last = i + 1 == N_ELEMENTS(texts);	/* valid, except that no revision wrote it */
@@ -520,10 +534,13 @@ TEST(hostile__seal_that_cannot_be__one_line)
 		begin();
 		add_host("a", 2, false, true);
 		run_all();
-		snprintf(mine, sizeof(mine), "{\"id\":\"%s\",\"created\":%d}", hosts[0].c->id, (int)hosts[0].c->created);
+		snprintf(mine, sizeof(mine), "{\"id\":\"%s\",\"created\":%d}", hosts[0].c->id,
+			 (int)hosts[0].c->created);
 		snprintf(text, sizeof(text), texts[i], mine, mine);
 		assert_int_equal(hosts[0].c->phase, PHASE_WAITING);
-		hosts[0].store.watches[0].events->on_entry(hosts[0].c, &(struct etcd_entry){ "members/sealed", text, strlen(text), 8,
+		hosts[0].store.watches[0].events->on_entry(hosts[0].c,
+							   &(struct etcd_entry){ "members/sealed", text, strlen(text),
+										 8,
 											     last ? 0 : 8 });
 		STAILQ_FOREACH(told, &hosts[0].c->told, next)
 			outs += told->what == TELL_OUT;
@@ -562,8 +579,10 @@ TEST(random__schedules__one_seal_and_each_rank_once)
 		begin();
 		for (unsigned turn = 0; turn < 400; turn++) {
 			if (host_count < all && !draw(10))
-				add_host("h", wanted, with_lead && host_count + 1 == all, with_lead && host_count + 1 < all);
-			else if (host_count && kills && !find("members/sealed") && !draw(60) && kills-- && !(with_lead && host_count == all))
+				add_host("h", wanted, with_lead && host_count + 1 == all, with_lead && host_count +
+					 1 < all);
+			else if (host_count && kills && !find("members/sealed") && !draw(60) && kills-- &&
+				 !(with_lead && host_count == all))
 				crash(&hosts[draw(host_count)]);
 			else if (host_count)
 				step(&hosts[draw(host_count)]);

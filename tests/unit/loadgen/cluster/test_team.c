@@ -162,7 +162,8 @@ TEST(said__phase_with_control_characters__shown_as_digits)
 	static struct loadgen_config cfg = { .hosts = 2 };
 	static struct outcome outcome;
 	static struct step step = { .target = 1 };
-	static struct ramp r = { .cfg = &cfg, .team = &team, .outcome = &outcome, .phase = RAMP_DRAIN, .current.step = &step };
+	static struct ramp r = { .cfg = &cfg, .team = &team, .outcome = &outcome, .phase = RAMP_DRAIN,
+				 .current.step = &step };
 	json_t *what = json_pack("{s:i, s:s}", "hosts", 2, "phase", "a\033[31mb\007\xc2\x9b" "1m");
 	char out[1000];
 
@@ -256,7 +257,8 @@ TEST(gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing)
 		let_go(barrier, 10000);
 	}
 	assert_true(team.out);
-	assert_string_equal(out_because, "the leader's messages to go on take more memory than a run needs; allowed: 32 MiB");
+	assert_string_equal(out_because,
+			    "the leader's messages to go on take more memory than a run needs; allowed: 32 MiB");
 	let_go("r2/s0/end", 10000);
 	assert_int_equal(json_object_size(team.gone), 0);
 }

@@ -88,7 +88,8 @@ TEST(unpack__bomb__stops_at_the_limit)
 
 TEST(unpack__nonsense_and_each_cut__none)
 {
-	static const char *const texts[] = { "", "z", "zz", "{", "[1,]", "{\"a\":1,\"a\":2}", "1e999", "99999999999999999999", "[1]x", "\xff" };
+	static const char *const texts[] = { "", "z", "zz", "{", "[1,]", "{\"a\":1,\"a\":2}", "1e999",
+					     "99999999999999999999", "[1]x", "\xff" };
 	char text[400], *value;
 	size_t bytes;
 

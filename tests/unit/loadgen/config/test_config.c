@@ -161,14 +161,15 @@ TEST_WITH(transport__auto__rdma_where_there_is_a_device, options_reset, NULL)
 	options_taken("--transport rdma");
 	assert_int_equal(options.transport, TRANSPORT_RDMA);
 	options_refused("--lead --server x", "--lead: needs --hosts");
-	options_refused("--transport auto --hosts 2 --lead --server x", "--transport auto: cannot be combined with several load hosts");
+	options_refused("--transport auto --hosts 2 --lead --server x",
+			"--transport auto: cannot be combined with several load hosts");
 	fake_cm.devices = 1;
 }
 
 TEST_WITH(transport__sockets__no_region_and_no_device, options_reset, NULL)
 {
-	static const char *const two_sided[] = { "echo", "pingpong", "small", "connect", "idle", "large --operation send",
-						   "duplex" };
+	static const char *const two_sided[] = { "echo", "pingpong", "small", "connect", "idle",
+						   "large --operation send", "duplex" };
 	static const char *const one_sided[] = { "write", "read", "atomic", "mixed", "large" };
 	char text[128];
 
@@ -199,8 +200,10 @@ TEST_WITH(check__contradictions__a_line_each, options_reset, NULL)
 	options_refused("--clients 100 --steps 10", "--clients: cannot be combined with --steps");
 	options_refused("--server 10.77.0.1:7471", "--server: '10.77.0.1:7471' is not allowed");
 	options_taken("--server fd00::1");
-	options_refused("--device a,b --workload large --churn 1", "--device, --server: several rails cannot be combined");
-	options_refused("--device a,b --workload duplex --phased", "--device, --server: several rails cannot be combined");
+	options_refused("--device a,b --workload large --churn 1",
+			"--device, --server: several rails cannot be combined");
+	options_refused("--device a,b --workload duplex --phased",
+			"--device, --server: several rails cannot be combined");
 	options_refused("--device a,b --workload large --server x", "--server and --device: give as many");
 	options_refused("--device a,,b --workload large", "--device: 'a,,b' has an empty name");
 	options_refused("--tls-port 7471", "--tls-port: ");
@@ -247,8 +250,8 @@ TEST_WITH(rate__range__geometric_steps, options_reset, NULL)
 
 TEST_WITH(rate__not_a_rate_or_range__refused, options_reset, NULL)
 {
-	static const char *const bad[] = { "0", "1000000001", "5-5", "9-5", "1-", "-5", "a", "1k", "1-9:1", "1-9:65", "1-9:", "1:8",
-					   "1-1000000001", "1-9:8x", "1-9-12", "99999999999999999999" };
+	static const char *const bad[] = { "0", "1000000001", "5-5", "9-5", "1-", "-5", "a", "1k", "1-9:1", "1-9:65",
+					   "1-9:", "1:8", "1-1000000001", "1-9:8x", "1-9-12", "99999999999999999999" };
 	char text[64];
 
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
@@ -266,7 +269,8 @@ TEST_WITH(rate__not_a_rate_or_range__refused, options_reset, NULL)
 TEST_WITH(iterations__warm_up__a_tenth_or_as_given, options_reset, NULL)
 {
 	static const struct { const char *arguments; uint64_t warmup, measured; } rows[] = {
-		{ "--iterations 1000", 100, 1000 }, { "--iterations 3", 1, 3 }, { "--iterations 3 --warmup-iterations 0", 0, 3 },
+		{ "--iterations 1000", 100, 1000 }, { "--iterations 3", 1, 3 },
+		{ "--iterations 3 --warmup-iterations 0", 0, 3 },
 		{ "--iterations 1 --warmup-iterations 20", 20, 1 }, { "", 0, 0 },
 	};
 

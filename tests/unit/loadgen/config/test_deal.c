@@ -39,7 +39,8 @@ TEST(first__fills_one_after_the_other__the_rest_goes_to_the_last)
 	static const struct {
 		uint32_t total, dealt[3];
 	} cases[] = {
-		{ 0, { 0, 0, 0 } }, { 9, { 9, 0, 0 } }, { 10, { 10, 0, 0 } }, { 11, { 10, 0, 1 } }, { 15, { 10, 0, 5 } },
+		{ 0, { 0, 0, 0 } }, { 9, { 9, 0, 0 } }, { 10, { 10, 0, 0 } }, { 11, { 10, 0, 1 } },
+		{ 15, { 10, 0, 5 } },
 		{ 20, { 10, 0, 10 } },
 	};
 	uint32_t dealt[3];

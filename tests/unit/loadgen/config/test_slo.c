@@ -70,12 +70,16 @@ TEST(parse__several_with_blanks__all)
 
 TEST(parse__anything_else__one_line_that_names_it)
 {
-	static const char *const bad[] = { "", ",", "p99<1ms,", ",p99<1ms", "p99", "p99<", "<1ms", "p99=1ms", "p99>1ms", "p99<1",
-		"p99<1m", "p99<-1ms", "p99<1e400s", "p99<nanms", "p99<0ms", "p100<1ms", "p0<1ms", "p<1ms", "pp<1ms", "p9x<1ms",
-		"p99<0x10us", "p99<1ms ms", "errors>1%", "errors<200%", "errors<1ms", "errors<0", "errors<0%", "msgs_per_s<100", "msgs_per_s>0",
-		"msgs_per_s>1x", "timeouts>1%", "retries<2", "refusals<1ms", "jitter<2us", "jitter>2", "jitter<0", "jitter<2%",
-		"cpu_per_op<20", "cpu_per_op>20us", "response_jitter<2", "nothing_p99<1ms", "connect<1ms", "connect_<1ms", "_p99<1ms", "p99<<1ms", "p99<=<1ms",
-		"p1e1<1ms", "p99<1ms;errors<1%", "traffic_p99<1ms",
+	static const char *const bad[] = { "", ",", "p99<1ms,", ",p99<1ms", "p99", "p99<", "<1ms", "p99=1ms", "p99>1ms",
+					   "p99<1",
+		"p99<1m", "p99<-1ms", "p99<1e400s", "p99<nanms", "p99<0ms", "p100<1ms", "p0<1ms", "p<1ms", "pp<1ms",
+		"p9x<1ms",
+		"p99<0x10us", "p99<1ms ms", "errors>1%", "errors<200%", "errors<1ms", "errors<0", "errors<0%",
+		"msgs_per_s<100", "msgs_per_s>0",
+		"msgs_per_s>1x", "timeouts>1%", "retries<2", "refusals<1ms", "jitter<2us", "jitter>2", "jitter<0",
+		"jitter<2%",
+		"cpu_per_op<20", "cpu_per_op>20us", "response_jitter<2", "nothing_p99<1ms", "connect<1ms",
+		"connect_<1ms", "_p99<1ms", "p99<<1ms", "p99<=<1ms", "p1e1<1ms", "p99<1ms;errors<1%", "traffic_p99<1ms",
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa<1ms" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

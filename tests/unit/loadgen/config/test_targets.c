@@ -19,7 +19,8 @@ TEST(parse__each_form__host_and_port)
 		const char *text, *host;
 		uint16_t port;
 	} cases[] = {
-		{ "h1", "h1", 7471 }, { "h1:80", "h1", 80 }, { "10.0.0.9:65535", "10.0.0.9", 65535 }, { "fe80::1", "fe80::1", 7471 },
+		{ "h1", "h1", 7471 }, { "h1:80", "h1", 80 }, { "10.0.0.9:65535", "10.0.0.9", 65535 },
+		{ "fe80::1", "fe80::1", 7471 },
 		{ "[fe80::1]", "fe80::1", 7471 }, { "[fe80::1]:1", "fe80::1", 1 },
 	};
 
@@ -39,7 +40,8 @@ TEST(parse__each_form__host_and_port)
 TEST(parse__anything_else__one_line_that_says_what_is_allowed)
 {
 	static const char *const cases[][2] = {
-		{ "", "empty name" }, { "a,", "empty name" }, { ",a", "empty name" }, { ":80", "empty name" }, { "[]:80", "empty name" },
+		{ "", "empty name" }, { "a,", "empty name" }, { ",a", "empty name" }, { ":80", "empty name" },
+		{ "[]:80", "empty name" },
 		{ "a:", "port" }, { "a:0", "port" }, { "a:65536", "port" }, { "a:8x", "port" }, { "a:-1", "port" },
 		{ "[::1", "bracket" }, { "[::1]80", "bracket" }, { "a,a", "twice" }, { "a,a:7471", "twice" },
 		{ "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", "too many" },

@@ -17,9 +17,10 @@ static json_t *port_of(bool software, const char *counters, const char *netdev_c
 	json_t *a = json_loads(counters, 0, NULL), *b = json_loads(netdev_counters, 0, NULL);
 
 	assert_true(a && b);
-	return json_pack("{s:s, s:i, s:b, s:s, s:f, s:i, s:n, s:o, s:o}", "device", "dev0", "port", 1, "software", software,
-			 "netdev", "eth0", "link_bits_per_s", 100e9, "link_lanes", 4, "netdev_bits_per_s", "counters", a,
-			 "netdev_counters", b);
+	return json_pack("{s:s, s:i, s:b, s:s, s:f, s:i, s:n, s:o, s:o}", "device", "dev0", "port", 1, "software",
+			 software,
+			 "netdev", "eth0", "link_bits_per_s", 100e9, "link_lanes", 4, "netdev_bits_per_s", "counters",
+			 a, "netdev_counters", b);
 }
 
 static json_t *reading(json_int_t ns, json_t *port)
@@ -70,8 +71,10 @@ TEST(mlx5__words_of_four_bytes__bytes_and_share_of_the_line)
 		" \"packet_seq_err\": 1, \"local_ack_timeout_err\": 2, \"out_of_buffer\": 0, \"rnr_nak_retry_err\": 7,"
 		" \"out_of_sequence\": 3, \"np_cnp_sent\": 1, \"rp_cnp_handled\": 2, \"rp_cnp_ignored\": 3,"
 		" \"np_ecn_marked_roce_packets\": 4, \"port_xmit_wait\": 10}",
-		"{\"port_xmit_data\": 2500001000, \"port_rcv_data\": 50, \"port_xmit_packets\": 105, \"port_rcv_packets\": 46,"
-		" \"packet_seq_err\": 11, \"local_ack_timeout_err\": 22, \"out_of_buffer\": 5, \"rnr_nak_retry_err\": 8,"
+		"{\"port_xmit_data\": 2500001000, \"port_rcv_data\": 50, \"port_xmit_packets\": 105, "
+		"\"port_rcv_packets\": 46,"
+		" \"packet_seq_err\": 11, \"local_ack_timeout_err\": 22, \"out_of_buffer\": 5, \"rnr_nak_retry_err\": "
+		"8,"
 		" \"out_of_sequence\": 3, \"np_cnp_sent\": 3, \"rp_cnp_handled\": 5, \"rp_cnp_ignored\": 7,"
 		" \"np_ecn_marked_roce_packets\": 9, \"port_xmit_wait\": 16}",
 		"{\"tx_bytes\": 1}", "{\"tx_bytes\": 99}");
@@ -163,8 +166,10 @@ TEST(loopback__whatever_the_interface_says__no_bytes)
 		is_null(o, "other_packets");
 		json_decref(o);
 	}
-	o = side(false, true, "{\"port_xmit_data\": 1, \"port_rcv_data\": 1, \"port_xmit_packets\": 1, \"port_rcv_packets\": 1}",
-		 "{\"port_xmit_data\": 2, \"port_rcv_data\": 2, \"port_xmit_packets\": 2, \"port_rcv_packets\": 2}", "{}", "{}");
+	o = side(false, true,
+		 "{\"port_xmit_data\": 1, \"port_rcv_data\": 1, \"port_xmit_packets\": 1, \"port_rcv_packets\": 1}",
+		 "{\"port_xmit_data\": 2, \"port_rcv_data\": 2, \"port_xmit_packets\": 2, \"port_rcv_packets\": 2}",
+		 "{}", "{}");
 	is_null(o, "bytes_out");
 	is_null(o, "packets_out");
 	is_text(o, "packets_source", "loopback");
@@ -214,7 +219,8 @@ TEST(counters__that_begin_anew__only_at_32_bits)
 TEST(rails__added_up__unknown_if_one_is)
 {
 	json_auto_t *a = reading(SECOND, port_of(false, "{\"tx_bytes\": 10, \"rx_bytes\": 10, \"tx_pkts\": 0}", "{}"));
-	json_auto_t *b = reading(2 * SECOND, port_of(false, "{\"tx_bytes\": 100010, \"rx_bytes\": 30, \"tx_pkts\": 2}", "{}"));
+	json_auto_t *b = reading(2 * SECOND, port_of(false, "{\"tx_bytes\": 100010, \"rx_bytes\": 30, \"tx_pkts\": 2}",
+						     "{}"));
 	json_t *o;
 
 	json_array_append_new(json_at(a, "ports"), port_of(false, "{\"tx_bytes\": 0, \"rx_bytes\": 0}", "{}"));
@@ -273,8 +279,10 @@ TEST(readings_that_are_none__null_and_no_crash)
 	static const char *const texts[] = { "null", "7", "\"x\"", "[]", "{}", "{\"ports\": 7}", "{\"ports\": []}",
 		"{\"read_ns\": 9e18, \"ports\": [{}]}", "{\"read_ns\": 1, \"ports\": [{}]}",
 		"{\"read_ns\": 3000000000, \"ports\": [7]}", "{\"read_ns\": 3000000000, \"ports\": [{}, {}]}",
-		"{\"read_ns\": 3000000000, \"ports\": [{\"counters\": [], \"netdev_counters\": \"x\", \"software\": 5}]}",
-		"{\"read_ns\": 3000000000, \"read_at\": 5, \"ports\": [{\"device\": \"a b\", \"port\": -1, \"link_lanes\": 1e300}]}",
+		"{\"read_ns\": 3000000000, \"ports\": [{\"counters\": [], \"netdev_counters\": \"x\", \"software\": "
+		"5}]}",
+		"{\"read_ns\": 3000000000, \"read_at\": 5, \"ports\": [{\"device\": \"a b\", \"port\": -1, "
+		"\"link_lanes\": 1e300}]}",
 		"{\"read_ns\": 3000000000, \"ports\": [{\"counters\": {\"a b\": 5, \"\": 6, \"sent_pkts\": -3}}]}",
 		"{\"read_ns\": 3000000000, \"ports\": [{\"netdev_bits_per_s\": -5, \"link_bits_per_s\": -7}]}" };
 	json_t *good = reading(SECOND, port_of(true, RXE_BEGIN, NETDEV_BEGIN));
@@ -290,7 +298,8 @@ TEST(readings_that_are_none__null_and_no_crash)
 			is_null(o, "packets_out");
 			is_null(o, "line_bits_per_s");
 			is_null(json_array_get(json_at(o, "ports"), 0), "device");
-			assert_int_equal(json_object_size(json_at(json_array_get(json_at(o, "ports"), 0), "counters")), 0);
+			assert_int_equal(json_object_size(json_at(json_array_get(json_at(o, "ports"), 0), "counters")),
+					 0);
 		}
 		json_decref(o);
 		json_decref(bad);

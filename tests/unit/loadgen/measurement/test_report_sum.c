@@ -41,7 +41,8 @@ TEST(sum__what_is_in_the_list__adds)
 /* A percentile, a ratio, a time or a name cannot be added. */
 TEST(sum__what_is_not_in_the_list__null)
 {
-	CHECK("{\"p99\": null, \"in\": {\"c\": null}}", "{\"p99\": 1, \"in\": {\"c\": 2}}", "{\"p99\": 1, \"in\": {\"c\": 2}}");
+	CHECK("{\"p99\": null, \"in\": {\"c\": null}}", "{\"p99\": 1, \"in\": {\"c\": 2}}",
+	      "{\"p99\": 1, \"in\": {\"c\": 2}}");
 	CHECK("{\"b\": null, \"name\": null, \"other\": null}", "{\"b\": 1, \"name\": \"x\", \"other\": [1]}",
 	      "{\"b\": 1, \"name\": \"x\", \"other\": [2]}");
 }
@@ -60,7 +61,8 @@ TEST(sum__group__what_is_missing_is_none)
 {
 	CHECK("{\"in\": {\"group\": {\"full\": 3, \"busy\": 5}}}", "{\"in\": {\"group\": {\"full\": 3}}}",
 	      "{\"in\": {\"group\": {\"busy\": 5}}}");
-	CHECK("{\"in\": {\"group\": {\"full\": null}}}", "{\"in\": {\"group\": {\"full\": \"3\"}}}", "{\"in\": {\"group\": {}}}");
+	CHECK("{\"in\": {\"group\": {\"full\": null}}}", "{\"in\": {\"group\": {\"full\": \"3\"}}}",
+	      "{\"in\": {\"group\": {}}}");
 }
 
 TEST(sum__no_objects__null)

@@ -48,15 +48,18 @@ static void hosts_are(uint32_t n)
 /* Adds a probe and its step, in which the hosts with these ranks were at their limit; -1: none. */
 static void probe(uint32_t clients, enum slo_result slo, int rank, int other)
 {
-	struct capacity_probe p = { .clients = clients, .of = CAPACITY_SLO, .purpose = CAPACITY_DOUBLE, .repetition = 1, .slo = slo };
+	struct capacity_probe p = { .clients = clients, .of = CAPACITY_SLO, .purpose = CAPACITY_DOUBLE, .repetition = 1,
+				    .slo = slo };
 	json_t *ranks = json_array();
 
 	if (rank >= 0)
 		json_array_append_new(ranks, json_integer(rank));
 	if (other >= 0)
 		json_array_append_new(ranks, json_integer(other));
-	json_array_append_new(oc.steps, json_pack("{s:i, s:i, s:o}", cfg.find_rate ? "offered_per_s" : "target_clients", (int)clients,
-						  "target_clients", cfg.find_rate ? 50 : (int)clients, "saturated_hosts", ranks));
+	json_array_append_new(oc.steps, json_pack("{s:i, s:i, s:o}", cfg.find_rate ? "offered_per_s" : "target_clients",
+						  (int)clients,
+						  "target_clients", cfg.find_rate ? 50 : (int)clients,
+						  "saturated_hosts", ranks));
 	capacity_tell(&oc.capacity, &p);
 }
 
@@ -80,7 +83,8 @@ TEST(verdict__a_host_had_no_more_to_give__names_it_and_says_add_hosts)
 	probe(40, SLO_PASS, 0, -1);	/* the SLO was met all the same, so load1 need not be named */
 	probe(80, SLO_INCONCLUSIVE, 1, 2);
 	find_add_verdict(&oc);
-	expect_verdict("capacity", "inconclusive", "40 clients met the SLO; with 80, load2, load3 had no more to give: add hosts");
+	expect_verdict("capacity", "inconclusive",
+		       "40 clients met the SLO; with 80, load2, load3 had no more to give: add hosts");
 	assert_null(strstr(json_text_at(json_array_get(oc.verdict, 0), "measured"), "load1"));
 }
 
@@ -92,7 +96,8 @@ TEST(verdict__of_a_rate__names_the_host_at_that_rate)
 	probe(400, SLO_PASS, -1, -1);
 	probe(800, SLO_INCONCLUSIVE, 1, -1);
 	find_add_verdict(&oc);
-	expect_verdict("rate", "inconclusive", "400 operations a second met the SLO; with 800, load2 had no more to give: add hosts");
+	expect_verdict("rate", "inconclusive",
+		       "400 operations a second met the SLO; with 800, load2 had no more to give: add hosts");
 }
 
 TEST(verdict__one_host_or_none_at_its_limit__does_not_say_add_hosts)
@@ -103,7 +108,8 @@ TEST(verdict__one_host_or_none_at_its_limit__does_not_say_add_hosts)
 	probe(80, SLO_INCONCLUSIVE, 0, -1);	/* without several hosts there is no name */
 	assert_string_equal(find_hosts_at_limit(&oc, 80, text, sizeof(text)), "");
 	find_add_verdict(&oc);
-	expect_verdict("capacity", "inconclusive", "with 80 the generator had no more to give, or too few samples were taken to tell");
+	expect_verdict("capacity", "inconclusive",
+		       "with 80 the generator had no more to give, or too few samples were taken to tell");
 }
 
 TEST(verdict__the_server_missed_it__does_not_say_add_hosts)

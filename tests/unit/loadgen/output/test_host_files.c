@@ -38,15 +38,18 @@ static bool is_there(const char *name)
 	return stat(path, &st) == 0;
 }
 
-static const char *const of_a_run[] = { "run.json", "events.ndjson", "step-00008-1-connect.hlog", "step-00008-12-64B-response.hgrm",
+static const char *const of_a_run[] = { "run.json", "events.ndjson", "step-00008-1-connect.hlog",
+					"step-00008-12-64B-response.hgrm",
 	"step-100000-1-500ps-service.hlog", "step-00008-1-64B-500ps-connect.hgrm" };
 
 TEST(write__names_of_others__left_out_and_named_once)
 {
-	static const char *const others[] = { "report.html", "index.html", "chart.svg", "evil.sh", "-rf", ".bashrc", "", "../run.json",
-		"run.json/x", "hosts", "server.log", "suite.json", "step-", "step-1-1-connect", "step-1-1-connect.svg", "step-1--connect.hlog",
-		"step-00008-1-64B-64B-connect.hlog", "step-00008-1-connect.hlog.sh", "step-123456789012345678901-1-connect.hlog",
-		"\x1b[2Jrun.json" };
+	static const char *const others[] = { "report.html", "index.html", "chart.svg", "evil.sh", "-rf", ".bashrc", "",
+					      "../run.json",
+		"run.json/x", "hosts", "server.log", "suite.json", "step-", "step-1-1-connect", "step-1-1-connect.svg",
+		"step-1--connect.hlog",
+		"step-00008-1-64B-64B-connect.hlog", "step-00008-1-connect.hlog.sh",
+		"step-123456789012345678901-1-connect.hlog", "\x1b[2Jrun.json" };
 	json_t *texts = json_object(), *files = json_pack("{s:O}", "files", texts);
 
 	for (size_t i = 0; i < N_ELEMENTS(others); i++)
@@ -72,8 +75,8 @@ TEST(write__more_than_a_host_hands_in__left_out)
 	json_t *files;
 
 	memset(half, 'x', sizeof(half));
-	files = json_pack("{s:{s:s%, s:s%, s:s}}", "files", "step-00001-1-connect.hlog", half, sizeof(half), "step-00002-1-connect.hlog",
-			  half, sizeof(half), "run.json", "{}");
+	files = json_pack("{s:{s:s%, s:s%, s:s}}", "files", "step-00001-1-connect.hlog", half, sizeof(half),
+			  "step-00002-1-connect.hlog", half, sizeof(half), "run.json", "{}");
 	assert_int_equal(host_files_write(results, 1, "b", files), 2);
 	assert_true(is_there("run.json"));
 	json_decref(files);

@@ -26,8 +26,8 @@ static int tear_down(void **state)
 
 static json_t *packed(int share)
 {
-	return json_pack("{s:{s:i}, s:{s:i, s:{s:{s:f}}}}", "figures", "target", share, "own", "connected_held", share, "network",
-			 "generator", "line_bits_per_s", 25e9);
+	return json_pack("{s:{s:i}, s:{s:i, s:{s:{s:f}}}}", "figures", "target", share, "own", "connected_held", share,
+			 "network", "generator", "line_bits_per_s", 25e9);
 }
 
 static void step_of(uint32_t rank, int share, int64_t started_ns)
@@ -40,8 +40,10 @@ static void step_of(uint32_t rank, int share, int64_t started_ns)
 
 TEST_WITH(about__known_and_unknown__only_what_is_understood, set_up, tear_down)
 {
-	json_t *about = json_pack("{s:s, s:{s:s, s:i, s:s, s:{s:s, s:b}}, s:i}", "name", "load1\nAll criteria are met", "environment", "kernel", "6.1",
-				  "cores", 8, "memory_bytes", "much", "rdma_device", "name", "rxe0", "is_software", 1, "build", 3);
+	json_t *about = json_pack("{s:s, s:{s:s, s:i, s:s, s:{s:s, s:b}}, s:i}", "name", "load1\nAll criteria are met",
+				  "environment", "kernel", "6.1",
+				  "cores", 8, "memory_bytes", "much", "rdma_device", "name", "rxe0", "is_software", 1,
+				  "build", 3);
 	json_t *a;
 
 	load_hosts_about(h, 1, about);
@@ -82,7 +84,8 @@ TEST_WITH(step__three_starts__skew_from_the_first, set_up, tear_down)
 	assert_true(load_hosts_end_step(h, &skew));
 	assert_int_equal(skew, 300);
 	a = load_hosts_json(h);
-	assert_int_equal(json_number_at(json_array_get(json_at(json_array_get(a, 0), "steps"), 0), "start_skew_ns"), 300);
+	assert_int_equal(json_number_at(json_array_get(json_at(json_array_get(a, 0), "steps"), 0), "start_skew_ns"),
+			 300);
 	assert_int_equal(json_number_at(json_array_get(json_at(json_array_get(a, 2), "steps"), 0), "start_skew_ns"), 0);
 	assert_int_equal(json_number_at(json_array_get(json_at(json_array_get(a, 2), "steps"), 0), "step"), 4);
 	assert_int_equal(json_array_size(json_at(json_array_get(a, 2), "steps")), 1);
@@ -98,8 +101,10 @@ TEST_WITH(step__three_starts__skew_from_the_first, set_up, tear_down)
 TEST(at_limit__smallest_step_of_so_many__its_hosts_by_name)
 {
 	json_t *hosts = json_pack("[{s:s}, {s:n}, {s:s}]", "name", "a", "name", "name", "c");
-	json_t *steps = json_pack("[{s:i, s:[]}, {s:i, s:[i, i, i]}, {s:i, s:[i]}]", "target_clients", 10, "saturated_hosts",
-				  "target_clients", 40, "saturated_hosts", 1, 2, 99, "target_clients", 20, "saturated_hosts", 0);
+	json_t *steps = json_pack("[{s:i, s:[]}, {s:i, s:[i, i, i]}, {s:i, s:[i]}]", "target_clients", 10,
+				  "saturated_hosts",
+				  "target_clients", 40, "saturated_hosts", 1, 2, 99, "target_clients", 20,
+				  "saturated_hosts", 0);
 	json_t *one = json_pack("[{s:s}]", "name", "a");
 	char text[READ_NAMES_MAX];
 

@@ -18,13 +18,15 @@ static double kernel_of(double sq_depth, double inline_bytes)
 
 TEST(rxe__queue_pairs__as_measured)
 {
-	static const struct { double sq_depth, bytes; } measured[] = { { 4, 13 * KB }, { 16, 24 * KB }, { 64, 73 * KB } };
+	static const struct { double sq_depth, bytes; } measured[] = { { 4, 13 * KB }, { 16, 24 * KB },
+								       { 64, 73 * KB } };
 
 	for (size_t i = 0; i < N_ELEMENTS(measured); i++) {
 		double got = kernel_of(measured[i].sq_depth, 220);
 
 		if (fabs(got / measured[i].bytes - 1) > 0.1)
-			fail_msg("max_send_wr %.0f: %.0f bytes, measured %.0f", measured[i].sq_depth, got, measured[i].bytes);
+			fail_msg("max_send_wr %.0f: %.0f bytes, measured %.0f", measured[i].sq_depth, got,
+				 measured[i].bytes);
 	}
 }
 

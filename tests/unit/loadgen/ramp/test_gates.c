@@ -245,9 +245,10 @@ LEADER_TEST(leader__one_step__gates_in_order_and_hosts_added_up)
 {
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
-	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm", "r1/s1/measured", "r1/s1/counted");
-	ASSERT_NAMES(gone, n_gone, "r1/s0/info", "r1/s1/step", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm", "r1/s1/measured",
-		     "r1/s0/end");
+	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm", "r1/s1/measured",
+		     "r1/s1/counted");
+	ASSERT_NAMES(gone, n_gone, "r1/s0/info", "r1/s1/step", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm",
+		     "r1/s1/measured", "r1/s0/end");
 	assert_int_equal(json_number_at(step(), "target_clients"), 12);
 	assert_int_equal(json_number_at(step(), "connected_held"), 12);
 	/* Each worker of this host has 2 clients and 1,000 messages. */
@@ -276,7 +277,8 @@ static void assert_silent_host_is_put_out(const char *gate, unsigned within_s)
 	cfg.step_timeout_ns = 10 * NS_PER_S;
 	run();
 	snprintf(barrier, sizeof(barrier), "r1/s%u/%s", strcmp(gate, "met") ? 1 : 0, gate);
-	snprintf(why, sizeof(why), "host c (rank 2) is put out of the run: it did not arrive at the gate \"%s\" within %u s", gate, within_s);
+	snprintf(why, sizeof(why), "host c (rank 2) is put out of the run: it did not arrive at the gate \"%s\" within "
+				   "%u s", gate, within_s);
 	assert_int_equal(n_put_out, 1);
 	assert_string_equal(put_out_at, barrier);
 	assert_string_equal(oc.stop_detail, why);
@@ -317,7 +319,8 @@ LEADER_TEST(leader__host_cannot_be_put_out__ends_without_the_others)
 	never_out = true;
 	cfg.step_timeout_ns = 10 * NS_PER_S;
 	run();
-	assert_string_equal(oc.stop_detail, "hosts that did not arrive at the gate \"connected\" could not be put out of the run");
+	assert_string_equal(oc.stop_detail,
+			    "hosts that did not arrive at the gate \"connected\" could not be put out of the run");
 	assert_true(team_is_over(&team));
 }
 
@@ -336,7 +339,8 @@ LEADER_TEST(leader__clients_are_not_connected_in_time__all_pass_the_gate_without
 	cfg.step_timeout_ns = 10 * NS_PER_S;
 	on_order = connects_late;
 	run();
-	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/measured", "r1/s1/counted");
+	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/measured",
+		     "r1/s1/counted");
 	assert_int_equal(json_number_at(json_object_get(own_notes, "r1/s1/connected"), "late"), 1);
 	assert_int_equal(n_put_out, 0);
 	assert_int_equal(oc.stop_reason, STOP_STEP_TIMEOUT);
@@ -352,7 +356,8 @@ static void announce(unsigned number)
 	char name[96];
 
 	snprintf(name, sizeof(name), "r1/s%u/step", number);
-	tell(name, json_pack("{s:[i], s:i, s:i, s:i}", "clients", 12, "bytes", 64, "repetition", 1, "rate", 0), 0, true);
+	tell(name, json_pack("{s:[i], s:i, s:i, s:i}", "clients", 12, "bytes", 64, "repetition", 1, "rate", 0), 0,
+	     true);
 }
 
 static void lead_steps(const char *barrier)
@@ -386,7 +391,8 @@ MEMBER_TEST(member__two_steps__hands_in_both_and_asks_no_server)
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
 	assert_int_equal(n_stats, 0);
-	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm", "r1/s1/measured", "r1/s1/counted",
+	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/connected", "r1/s1/warm", "r1/s1/measured",
+		     "r1/s1/counted",
 		     "r1/s2/ready", "r1/s2/connected", "r1/s2/warm", "r1/s2/measured", "r1/s2/counted");
 	assert_int_equal(json_number_at(json_object_get(own_notes, "r1/s1/connected"), "connected"), 4);
 }
@@ -453,7 +459,8 @@ MEMBER_TEST(member__all_clients_on_one_of_two_servers__refused_and_all_hear_why)
 
 	assert_int_equal(targets_parse("targets", "127.0.0.1,127.0.0.1:7472", 7471, &cfg.targets, err, sizeof(err)), 0);
 	cfg.server = "127.0.0.1,127.0.0.1:7472";
-	assert_step_refused(json_pack("{s:[i, i], s:i, s:i, s:i}", "clients", 12, 0, "bytes", 64, "repetition", 1, "rate", 0),
+	assert_step_refused(json_pack("{s:[i, i], s:i, s:i, s:i}", "clients", 12, 0, "bytes", 64, "repetition", 1,
+				      "rate", 0),
 			    "the leader's step gives a server more of the --clients than --deal does");
 }
 
@@ -467,13 +474,16 @@ MEMBER_TEST(member__message_below_the_workloads_minimum__refused_and_all_hear_wh
 
 MEMBER_TEST(member__rate_that_is_no_number__refused)
 {
-	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:s}", "clients", 12, "bytes", 64, "repetition", 1, "rate", "0"),
-			    "--rate: a step at 18446744073709551615 a second is not among the rates that the options give");
+	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:s}", "clients", 12, "bytes", 64, "repetition", 1, "rate",
+				      "0"),
+			    "--rate: a step at 18446744073709551615 a second is not among the rates that the options "
+			    "give");
 }
 
 MEMBER_TEST(member__server_is_not_proved__one_connection_and_no_client)
 {
-	static const char why[] = "the server 127.0.0.1 at 127.0.0.1:7471 is not proved by this host's --ca: tls_handshake: certificate:18";
+	static const char why[] = "the server 127.0.0.1 at 127.0.0.1:7471 is not proved by this host's --ca: "
+				  "tls_handshake: certificate:18";
 
 	steps_left = 1;
 	begin_as_member();
@@ -508,7 +518,8 @@ static void proves_nothing(struct worker *w, enum worker_order order)
 
 MEMBER_TEST(member__server_fails_three_times_in_a_row__step_ends_here_and_all_hear_why)
 {
-	static const char why[] = "the server did not prove itself in 3 TLS handshakes in a row, and this host loads only those that its "
+	static const char why[] = "the server did not prove itself in 3 TLS handshakes in a row, and this host loads "
+				  "only those that its "
 		"--ca proves";
 
 	steps_left = 1;
@@ -547,12 +558,14 @@ static void assert_leader_is_given_up(const char *gate, const char *why)
 
 MEMBER_TEST(member__leader_is_silent_at_a_gate__given_up)
 {
-	assert_leader_is_given_up("connected", "host  (rank 0) did not let the run pass the gate \"connected\" within 250 s");
+	assert_leader_is_given_up("connected",
+				  "host  (rank 0) did not let the run pass the gate \"connected\" within 250 s");
 }
 
 MEMBER_TEST(member__leader_is_silent_after_measuring__given_up)
 {
-	assert_leader_is_given_up("measured", "host  (rank 0) did not let the run pass the gate \"measured\" within 271 s");
+	assert_leader_is_given_up("measured",
+				  "host  (rank 0) did not let the run pass the gate \"measured\" within 271 s");
 }
 
 MEMBER_TEST(member__leader_is_silent_after_a_step__given_up)

@@ -35,11 +35,12 @@ static void expect_lines(const char *text, const char *const *lines, size_t n)
 /* The server's last words, a device's name, and texts from its reports. */
 TEST(summary__texts_of_a_server__no_control_characters)
 {
-	json_t *run = json_pack("{s:{s:s, s:s}, s:[{s:i, s:[s], s:[{s:i, s:s, s:s, s:s}]}], s:[{s:s, s:i, s:s, s:s, s:s}]}",
-				"run", "stop_reason", "server_lost", "stop_detail", HOSTILE, "steps",
-				"target_clients", 10, "validity", HOSTILE, "failures", "count", 3, "stage", HOSTILE, "code",
-				HOSTILE, "meaning", HOSTILE, "verdict", "result", "fail", "clients", 10, "criterion", HOSTILE,
-				"measured", HOSTILE, "required", HOSTILE);
+	json_t *run = json_pack("{s:{s:s, s:s}, s:[{s:i, s:[s], s:[{s:i, s:s, s:s, s:s}]}], s:[{s:s, s:i, s:s, s:s, "
+				"s:s}]}", "run", "stop_reason", "server_lost", "stop_detail", HOSTILE, "steps",
+				"target_clients", 10, "validity", HOSTILE, "failures", "count", 3, "stage", HOSTILE,
+				"code",
+				HOSTILE, "meaning", HOSTILE, "verdict", "result", "fail", "clients", 10, "criterion",
+				HOSTILE, "measured", HOSTILE, "required", HOSTILE);
 	char *text = summary_of(run, HOSTILE);
 	int shown = 0;
 
@@ -55,11 +56,14 @@ TEST(summary__texts_of_a_server__no_control_characters)
 /* A step of the run below, with doubtful figures. */
 static json_t *step_of(int clients)
 {
-	return json_pack("{s:i, s:i, s:i, s:i, s:{s:{s:i, s:f}}, s:f, s:{s:i, s:f, s:f, s:f}, s:{s:{s:f, s:f, s:f}}, s:[s, s]}",
-			 "target_clients", clients, "connected_held", clients - 1, "failed", 1, "dropped", 2, "connect_ns", "total",
-			 "count", 10, "p50", 185e6, "throughput_msgs_per_s", 1234.4, "response_ns", "count", 1200, "p50", 1e6, "p95", 2e6,
-			 "p99", 3e6, "resources", "server", "cpu_user_s", 0.5, "cpu_system_s", 0.25, "window_s", 1.5, "validity",
-			 "not_steady", "cpu_floor");
+	return json_pack("{s:i, s:i, s:i, s:i, s:{s:{s:i, s:f}}, s:f, s:{s:i, s:f, s:f, s:f}, s:{s:{s:f, s:f, s:f}}, "
+			 "s:[s, s]}",
+			 "target_clients", clients, "connected_held", clients - 1, "failed", 1, "dropped", 2,
+			 "connect_ns", "total",
+			 "count", 10, "p50", 185e6, "throughput_msgs_per_s", 1234.4, "response_ns", "count", 1200,
+			 "p50", 1e6, "p95", 2e6,
+			 "p99", 3e6, "resources", "server", "cpu_user_s", 0.5, "cpu_system_s", 0.25, "window_s", 1.5,
+			 "validity", "not_steady", "cpu_floor");
 }
 
 TEST(summary__figures_and_doubts__a_table_and_a_line_for_all_steps)
@@ -79,10 +83,12 @@ TEST(summary__figures_and_doubts__a_table_and_a_line_for_all_steps)
 		"  1 of 1 criteria were not judged",
 		"\nStopped: max_reached\n",
 	};
-	json_t *run = json_pack("{s:{s:s, s:s}, s:[o, o], s:[{s:s, s:i, s:s, s:s, s:s}]}", "run", "stop_reason", "max_reached",
-				"stop_detail", "", "steps", step_of(10), step_of(100), "verdict", "result", "not_judged", "clients",
-				10, "criterion", "connection time p50", "measured", "not judged (emulated CPU: 185 ms)", "required",
-				"under 1 ms");
+	json_t *run = json_pack("{s:{s:s, s:s}, s:[o, o], s:[{s:s, s:i, s:s, s:s, s:s}]}", "run", "stop_reason",
+				"max_reached",
+				"stop_detail", "", "steps", step_of(10), step_of(100), "verdict", "result",
+				"not_judged", "clients",
+				10, "criterion", "connection time p50", "measured", "not judged (emulated CPU: 185 ms)",
+				"required", "under 1 ms");
 	char *text = summary_of(run, "somewhere");
 
 	expect_lines(text, lines, sizeof(lines) / sizeof(lines[0]));
@@ -98,11 +104,13 @@ TEST(summary__search__its_three_capacities)
 		"\nknee                             50        –        –       –  no         it fell\n",
 		"\nfirst hard failure   none up to 100      100        –       –  –          nothing broke\n",
 	};
-	json_t *run = json_pack("{s:{s:s, s:b}, s:{s:{s:{s:i, s:i, s:b, s:i, s:i, s:s}, s:{s:i, s:s}, s:{s:b, s:i, s:s}}},"
-				" s:[o]}", "config", "slo", "p99<1ms", "find_capacity", 1, "analysis", "capacity", "slo_capacity", "clients", 80, "low", 80,
+	json_t *run = json_pack("{s:{s:s, s:b}, s:{s:{s:{s:i, s:i, s:b, s:i, s:i, s:s}, s:{s:i, s:s}, s:{s:b, s:i, "
+				"s:s}}},"
+				" s:[o]}", "config", "slo", "p99<1ms", "find_capacity", 1, "analysis", "capacity",
+				"slo_capacity", "clients", 80, "low", 80,
 				"confirmed", 1, "passes", 2, "tries", 2, "reason", "80 met it", "knee",
-				"clients", 50, "text", "it fell", "first_hard_failure", "at_least", 1, "low", 100, "reason",
-				"nothing broke", "steps", step_of(80));
+				"clients", 50, "text", "it fell", "first_hard_failure", "at_least", 1, "low", 100,
+				"reason", "nothing broke", "steps", step_of(80));
 	char *text = summary_of(run, "");
 
 	expect_lines(text, lines, sizeof(lines) / sizeof(lines[0]));
@@ -119,13 +127,17 @@ TEST(summary__sweep__a_row_for_each_rate)
 		"  10 clients, 64 bytes: knee at 1000/s: it is there\n",
 		"  SLO rate 1500/s: 1500 met it (confirmed)\n",
 	};
-	json_t *run = json_pack("{s:[o, o], s:{s:{s:{s:f, s:b, s:s}, s:[{s:i, s:i, s:{s:f, s:s}}]}}}", "steps", step_of(10), step_of(10),
-				"analysis", "offered_load", "slo_rate", "per_s", 1500., "confirmed", 1, "reason", "1500 met it",
-				"curves", "clients", 10, "message_bytes", 64, "knee", "per_s", 1000., "text", "it is there");
+	json_t *run = json_pack("{s:[o, o], s:{s:{s:{s:f, s:b, s:s}, s:[{s:i, s:i, s:{s:f, s:s}}]}}}", "steps",
+				step_of(10), step_of(10),
+				"analysis", "offered_load", "slo_rate", "per_s", 1500., "confirmed", 1, "reason",
+				"1500 met it",
+				"curves", "clients", 10, "message_bytes", 64, "knee", "per_s", 1000., "text",
+				"it is there");
 	char *text;
 
 	for (int i = 0; i < 2; i++)
-		json_object_set_new(json_array_get(json_object_get(run, "steps"), (size_t)i), "offered_per_s", json_real(1000. * (i + 1)));
+		json_object_set_new(json_array_get(json_object_get(run, "steps"), (size_t)i), "offered_per_s",
+				    json_real(1000. * (i + 1)));
 	text = summary_of(run, "");
 	expect_lines(text, lines, sizeof(lines) / sizeof(lines[0]));
 	json_decref(run);

@@ -88,12 +88,14 @@ TEST(met__server_gives_too_little__the_option_is_named)
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 63, \"max_clients\": 1000}}", "--message-size 63" },
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 999}}", "--max-clients 999" },
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"max_per_address\": 0}}", NULL },
-		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"max_per_address\": 999}}",
-		  "--max-per-address 999" },
-		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"receive_buffers\": 8000}}", NULL },
-		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"receive_buffers\": 7999}}",
-		  "the server's 7999 (its --srq-depth" },
-		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"receive_buffers\": 15998}, "
+		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"max_per_address\": "
+		  "999}}", "--max-per-address 999" },
+		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"receive_buffers\": "
+		  "8000}}", NULL },
+		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"receive_buffers\": "
+		  "7999}}", "the server's 7999 (its --srq-depth" },
+		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"receive_buffers\": "
+		  "15998}, "
 		  "\"rails\": [1, 2]}", "the server's 7999 (its --srq-depth" },
 	};
 	char text[224];
@@ -102,7 +104,8 @@ TEST(met__server_gives_too_little__the_option_is_named)
 		json_t *info = json_loads(cases[i].info, 0, NULL);
 
 		assert_non_null(info);
-		assert_int_equal(needs_are_met(&cfg, info, cfg.steps.v[0], cfg.clients, text, sizeof(text)), !cases[i].named);
+		assert_int_equal(needs_are_met(&cfg, info, cfg.steps.v[0], cfg.clients, text, sizeof(text)),
+				 !cases[i].named);
 		assert_true(cases[i].named ? strstr(text, cases[i].named) != NULL : !text[0]);
 		json_decref(info);
 	}

@@ -12,8 +12,8 @@ static json_t *report_of(const struct pools *p)
 {
 	json_t *report = json_pack("{s:{s:i, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i, s:i}, s:{s:i, s:i}}}",
 		"clients", "connected", p->connected, "handshakes", 0, "closing", 0, "pools", "sessions", 0,
-		"regions_in_use", 0, "admitted", p->connected, "psns_in_use", p->psns, "qp", "in_use", p->in_use, "quarantined",
-		p->resting, "exist", p->exist, "buffers", "posted", p->posted, "free", 9);
+		"regions_in_use", 0, "admitted", p->connected, "psns_in_use", p->psns, "qp", "in_use", p->in_use,
+		"quarantined", p->resting, "exist", p->exist, "buffers", "posted", p->posted, "free", 9);
 
 	assert_non_null(report);
 	return report;
@@ -32,7 +32,8 @@ static bool is_restored(const struct loadgen_config *cfg, const struct pools *be
 
 TEST(pools__as_at_the_start_or_not__told_apart)
 {
-	static const struct loadgen_config held = { 0 }, churn = { .churn_per_s = 10 }, find = { .find_capacity = true };
+	static const struct loadgen_config held = { 0 }, churn = { .churn_per_s = 10 },
+		find = { .find_capacity = true };
 	static const struct pools start = { .exist = 32, .posted = 9 };
 	static const struct pools others = { .connected = 10, .in_use = 4, .exist = 32, .psns = 8, .posted = 9 };
 	static const struct pools rests = { .resting = 3, .exist = 35, .psns = 6, .posted = 9 };
@@ -48,7 +49,8 @@ TEST(pools__as_at_the_start_or_not__told_apart)
 		{ "a PSN leaked", &held, start, { .exist = 32, .psns = 1, .posted = 9 }, false },
 		{ "a client is left", &held, start, { .connected = 1, .exist = 32, .posted = 9 }, false },
 		{ "a queue pair is left", &held, start, { .in_use = 1, .exist = 32, .posted = 9 }, false },
-		{ "who was there at the start is gone", &held, { .connected = 1, .in_use = 1, .exist = 32, .psns = 2, .posted = 8 }, start, true },
+		{ "who was there at the start is gone", &held, { .connected = 1, .in_use = 1, .exist = 32, .psns = 2,
+								 .posted = 8 }, start, true },
 		{ "a receive is missing", &held, start, { .exist = 32, .posted = 8 }, false },
 		{ "churn: the pool is still larger", &churn, start, { .exist = 35, .posted = 9 }, false },
 		{ "churn: the pool is as it was", &churn, start, start, true },

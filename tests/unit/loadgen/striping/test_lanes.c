@@ -90,8 +90,10 @@ int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 		bool tells = ops->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 
 		c->head.in_flight += tells;
-		note(c, (struct posted){ .what = ops->opcode == IBV_WR_RDMA_READ ? POSTED_READ : tells ? POSTED_IMM : POSTED_WRITE,
-					 .at = ops->remote_addr, .bytes = ops->bytes, .sequence = tells ? ops->imm : 0 });
+		note(c, (struct posted){ .what = ops->opcode == IBV_WR_RDMA_READ ? POSTED_READ : tells ? POSTED_IMM :
+					 POSTED_WRITE,
+					 .at = ops->remote_addr, .bytes = ops->bytes, .sequence = tells ? ops->imm :
+					 0 });
 	}
 	return 0;
 }

@@ -118,20 +118,22 @@ TEST(compare__bad__refused_with_what_is_wrong)
 	assert_refused("--compare clients=1,2", "--compare: clients cannot be compared");
 	assert_refused("--join etcd://127.0.0.1:2379/run --compare allow-redirect=on,off",
 		       "--compare: allow-redirect cannot be compared in a run on several hosts");
-	assert_refused("--join etcd://127.0.0.1:2379/run --compare-set a:realtime=1,inline=off --compare-set b:realtime=1,inline=auto",
+	assert_refused("--join etcd://127.0.0.1:2379/run --compare-set a:realtime=1,inline=off --compare-set "
+		       "b:realtime=1,inline=auto",
 		       "--compare-set: realtime cannot be compared in a run on several hosts");
 	assert_refused("--compare compare=1,2", "--compare: compare cannot be compared");
 	assert_refused("--compare inline=off,on", "--compare: --inline: 'on' is not allowed");
 	assert_refused("--compare post-list=1,65", "--compare: --post-list: 65 is not allowed");
 	assert_refused("--post-list 2 --compare post-list=1,16", "--compare: cannot be combined with --post-list");
 	/* Bad only together with the rest. */
-	assert_refused("--message-size 16 --compare workload=echo,atomic", "--compare: --message-size: 16 is not allowed");
+	assert_refused("--message-size 16 --compare workload=echo,atomic",
+		       "--compare: --message-size: 16 is not allowed");
 }
 
 TEST(compare__several_keys__all_combinations)
 {
-	static const char *const names[] = { "inline=off,post-list=1", "inline=off,post-list=16", "inline=auto,post-list=1",
-					     "inline=auto,post-list=16" };
+	static const char *const names[] = { "inline=off,post-list=1", "inline=off,post-list=16",
+					     "inline=auto,post-list=1", "inline=auto,post-list=16" };
 
 	assert_int_equal(parse("--compare inline=off,auto --steps 3 --compare=post-list=1,16"), 0);
 	assert_int_equal(a.n, 4);
@@ -144,7 +146,8 @@ TEST(compare__several_keys__all_combinations)
 	assert_string_equal(json_text_at(a.v[3].options, "post-list"), "16");
 	assert_refused("--compare inline=off,auto --compare inline=64,128", "--compare: inline is set twice");
 	/* 8 x 8 x 2 combinations; 4 x 100 runs. */
-	assert_refused("--compare post-list=1,2,3,4,5,6,7,8 --compare coalesce=1,2,3,4,5,6,7,8 --compare inline=off,auto "
+	assert_refused("--compare post-list=1,2,3,4,5,6,7,8 --compare coalesce=1,2,3,4,5,6,7,8 --compare "
+		       "inline=off,auto "
 		       "--workload small", "--compare: 128 combinations in 5 rounds are too many runs; allowed: 64");
 	assert_refused("--compare post-list=1,2 --compare inline=off,auto --repeat 100",
 		       "--compare: 4 combinations in 100 rounds are too many runs");
@@ -153,7 +156,8 @@ TEST(compare__several_keys__all_combinations)
 
 TEST(compare__sets__several_options_at_once)
 {
-	assert_int_equal(parse("--compare-set none:inline=off,post-list=1 --compare-set all:inline=auto,post-list=16,poll=busy "
+	assert_int_equal(parse("--compare-set none:inline=off,post-list=1 --compare-set "
+			       "all:inline=auto,post-list=16,poll=busy "
 			       "--compare-set as-it-is"), 0);
 	assert_int_equal(a.n, 3);
 	assert_string_equal(a.title, "sets");
@@ -172,11 +176,15 @@ TEST(compare__sets__several_options_at_once)
 	assert_refused("--compare-set a:inline=off --compare-set a:inline=auto", "--compare-set: a is given twice");
 	assert_refused("--compare-set a:inline=off,inline=auto --compare-set b:", "--compare-set: inline is set twice");
 	assert_refused("--compare-set a:inline --compare-set b:inline=off", "--compare-set: 'a:inline' is not allowed");
-	assert_refused("--compare-set a/b:inline=off --compare-set b:inline=off", "--compare-set: 'a/b:inline=off' is not");
+	assert_refused("--compare-set a/b:inline=off --compare-set b:inline=off",
+		       "--compare-set: 'a/b:inline=off' is not");
 	assert_refused("--compare-set :inline=off --compare-set b:inline=off", "--compare-set: ':inline=off' is not");
-	assert_refused("--compare-set a:clients=1 --compare-set b:inline=off", "--compare-set: clients cannot be compared");
-	assert_refused("--compare-set a:post-list=65 --compare-set b:", "--compare-set: --post-list: 65 is not allowed");
-	assert_refused("--compare-set a:inline=off --compare-set b: --compare inline=off,auto", "--compare-set: inline is set");
+	assert_refused("--compare-set a:clients=1 --compare-set b:inline=off",
+		       "--compare-set: clients cannot be compared");
+	assert_refused("--compare-set a:post-list=65 --compare-set b:",
+		       "--compare-set: --post-list: 65 is not allowed");
+	assert_refused("--compare-set a:inline=off --compare-set b: --compare inline=off,auto",
+		       "--compare-set: inline is set");
 }
 
 TEST(compare__list_as_a_value__plus_is_a_comma)
@@ -187,7 +195,8 @@ TEST(compare__list_as_a_value__plus_is_a_comma)
 	assert_string_equal(a.v[1].cfg.devices.name[1], "rxe1");
 	assert_string_equal(a.v[1].name, "rxe0+rxe1");
 	assert_string_equal(json_text_at(a.v[1].options, "device"), "rxe0,rxe1");
-	assert_refused("--compare device=rxe0,rxe0+rxe1", "--compare: --device, --server: several rails need --workload");
+	assert_refused("--compare device=rxe0,rxe0+rxe1",
+		       "--compare: --device, --server: several rails need --workload");
 }
 
 /* --- runs --- */
@@ -208,7 +217,8 @@ static json_t *sweep_of(unsigned alternative)
 			 alternative == 2 ? 4e4 : 2e4);
 }
 
-/* In the place of the run: 10 clients, the second alternative twice as fast, and the machine slower with every round. */
+/* In the place of the run: 10 clients, the second alternative twice as fast, and the machine slower with every
+ * round. */
 enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
 {
 	unsigned round = (unsigned)cfg->name_text[0] - '0', alternative = (unsigned)cfg->name_text[2] - '0';
@@ -227,8 +237,8 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 	}
 	*out = json_pack("{s:[{s:i, s:i, s:f, s:f, s:{s:f}, s:{s:{s:f, s:f, s:f}}}]}", "steps", "target_clients", 10,
 			 "message_bytes", 64, "throughput_msgs_per_s", per_s, "throughput_bytes_per_s", 64 * per_s,
-			 "response_ns", "p50", 1e9 / per_s, "resources", "generator", "cpu_user_s", 0.5, "cpu_system_s", 0.5,
-			 "window_s", 2.);
+			 "response_ns", "p50", 1e9 / per_s, "resources", "generator", "cpu_user_s", 0.5, "cpu_system_s",
+			 0.5, "window_s", 2.);
 	return alternative == 2 ? EXIT_CRITERION : EXIT_OK;
 }
 
@@ -340,7 +350,9 @@ TEST_WITH(run__a_run_that_cannot_be__its_round_does_not_count, set_up, report_ri
 	suite = read_results();
 	o = comparison_of(suite);
 	assert_float_equal(json_number_at(o, "rounds"), 1, 0);
-	assert_string_equal(json_text_at(json_array_get(json_at(json_array_get(json_at(json_array_get(json_at(o, "points"), 0),
+	assert_string_equal(json_text_at(json_array_get(json_at(json_array_get(json_at(json_array_get(json_at(o,
+													      "points"),
+													      0),
 		"candidates"), 0), "rows"), 0), "verdict"), "unknown");
 	json_decref(suite);
 }
@@ -364,7 +376,8 @@ TEST_WITH(run__sweep__the_rate_where_the_p99_curves_cross, set_up, report_rig_te
 
 	failing_run = 0;
 	sweeps = true;
-	assert_int_equal(run_comparison("--compare inline=off,auto --rate 100-10000:2 --repeat 2 --quiet --output results"),
+	assert_int_equal(run_comparison("--compare inline=off,auto --rate 100-10000:2 --repeat 2 --quiet --output "
+					"results"),
 			 EXIT_OK);
 	sweeps = false;
 	suite = read_results();

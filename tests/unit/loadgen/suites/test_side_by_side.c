@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/suites/side_by_side.c and suite_results.c: medians of rounds, and which alternative is ahead at which
- * sizes. */
+/* Unit tests of loadgen/suites/side_by_side.c and suite_results.c: medians of rounds, and which alternative is ahead at
+ * which sizes. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
@@ -30,7 +30,8 @@ TEST(figures__three_rounds__medians)
 			   "{'response_ns': {'p50': 30, 'jitter': 2.5}, 'throughput_msgs_per_s': 10,"
 			   " 'connect_ns': {'tcp_connect': {'p50': 7}, 'socket_connect': null, 'total': {'p50': 50}},"
 			   " 'memory': {'server_rss_bytes_per_client': 4096}},"
-			   "{'response_ns': {'p50': 10}, 'throughput_msgs_per_s': 30, 'connect_ns': {'tcp_connect': {'p50': 9}}},"
+			   "{'response_ns': {'p50': 10}, 'throughput_msgs_per_s': 30, 'connect_ns': {'tcp_connect': "
+			   "{'p50': 9}}},"
 			   "{'response_ns': {'p50': 20}, 'throughput_msgs_per_s': null, 'connect_ns': null}]}");
 	json_t *o = suite_results_figures(json_object_get(run, "steps"));
 
@@ -84,7 +85,8 @@ TEST(sizes__curves_that_cross__the_size_in_between)
 
 TEST(sizes__equal_or_unknown_in_between__the_others_count)
 {
-	static const double times[][3] = { { 64, 5, 5 }, { 100, 10, 20 }, { 500, 0, 9 }, { 1000, 10, 10 }, { 10000, 20, 40 } };
+	static const double times[][3] = { { 64, 5, 5 }, { 100, 10, 20 }, { 500, 0, 9 }, { 1000, 10, 10 },
+					   { 10000, 20, 40 } };
 	json_t *sizes = sizes_of(times, 5);
 
 	assert_string_equal(json_text_at(ahead_at(sizes, 0), "name"), "rdma");
@@ -111,10 +113,14 @@ TEST(sizes__one_size_or_a_sweep__nothing)
 
 TEST(sizes__three_alternatives__each_two)
 {
-	json_t *points = made("[{'clients': 9, 'message_bytes': 64, 'figures': [{'name': 'a', 'throughput_bytes_per_s': 3},"
-			      "{'name': 'b', 'throughput_bytes_per_s': 2}, {'name': 'c', 'throughput_bytes_per_s': 1}]},"
-			      "{'clients': 9, 'message_bytes': 128, 'figures': [{'name': 'a', 'throughput_bytes_per_s': 3},"
-			      "{'name': 'b', 'throughput_bytes_per_s': 2}, {'name': 'c', 'throughput_bytes_per_s': 9}]}]");
+	json_t *points = made("[{'clients': 9, 'message_bytes': 64, 'figures': [{'name': 'a', "
+			      "'throughput_bytes_per_s': 3},"
+			      "{'name': 'b', 'throughput_bytes_per_s': 2}, {'name': 'c', 'throughput_bytes_per_s': "
+			      "1}]},"
+			      "{'clients': 9, 'message_bytes': 128, 'figures': [{'name': 'a', "
+			      "'throughput_bytes_per_s': 3},"
+			      "{'name': 'b', 'throughput_bytes_per_s': 2}, {'name': 'c', 'throughput_bytes_per_s': "
+			      "9}]}]");
 	json_t *sizes = side_by_side_sizes(points);
 
 	assert_int_equal(json_array_size(sizes), 3);

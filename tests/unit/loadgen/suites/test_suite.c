@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/suites/suite_plan.c, suite.c and suite_results.c: what is read from a suite, and what becomes of its runs. */
+/* Unit tests of loadgen/suites/suite_plan.c, suite.c and suite_results.c: what is read from a suite, and what becomes
+ * of its runs. */
 #include "tests/unit/helpers/unit.h"
 
 #include <dirent.h>
@@ -86,7 +87,8 @@ TEST_WITH(plan__values_of_all_types__as_on_a_command_line, NULL, tear_down)
 {
 	const struct suite_entry *e;
 
-	assert_int_equal(parse("", with("\"steps\": [1, 5], \"message-size\": \"64,1k\", \"duration\": 0.5, \"warmup\": 2, "
+	assert_int_equal(parse("",
+			       with("\"steps\": [1, 5], \"message-size\": \"64,1k\", \"duration\": 0.5, \"warmup\": 2, "
 					"\"verify\": true, \"message-auth\": false, \"workload\": \"echo\"")), 0);
 	e = &suite->entries[0];
 	assert_string_equal(e->id, "s-e");
@@ -143,19 +145,23 @@ TEST_WITH(plan__wrong__refused_with_the_entry, NULL, tear_down)
 	assert_refused("", "", "--suite: line 1: ");
 	assert_refused("", "[]", "--suite: schema_version is missing");
 	assert_refused("", "{\"schema_version\": 2}", "--suite: schema_version is missing or another");
-	assert_refused("", "{\"schema_version\": 1, \"name\": \"../x\", \"title\": \"S\"}", "--suite: the suite needs a name");
+	assert_refused("", "{\"schema_version\": 1, \"name\": \"../x\", \"title\": \"S\"}",
+		       "--suite: the suite needs a name");
 	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\"}", "--suite: s: needs entries");
-	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", \"entries\": [], \"x\\u001b\": 1}",
-		       "--suite: s: 'x\\x1b' is no member of a suite");
+	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", \"entries\": [], \"x\\u001b\": "
+		       "1}", "--suite: s: 'x\\x1b' is no member of a suite");
 	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", \"entries\": [7]}",
 		       "--suite: entry 1 of s: a name is missing");
-	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", \"entries\": [{\"name\": \"e\"}]}",
-		       "--suite: entry s-e: needs a title and options");
-	assert_refused("", with("\"clients\": 0"), "--suite: entry s-e: --clients: 0 is not allowed; allowed: 1 to 100000");
+	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", \"entries\": [{\"name\": "
+		       "\"e\"}]}", "--suite: entry s-e: needs a title and options");
+	assert_refused("", with("\"clients\": 0"),
+		       "--suite: entry s-e: --clients: 0 is not allowed; allowed: 1 to 100000");
 	assert_refused("", with("\"message-size\": 15"), "--suite: entry s-e: --message-size: 15 is not allowed");
 	assert_refused("", with("\"nonsense\": 1"), "--suite: entry s-e: nonsense: unknown option");
-	assert_refused("", with("\"output\": \"/etc\""), "--suite: entry s-e: output is not allowed in a suite; give --output");
-	assert_refused("", with("\"server\": \"a\""), "--suite: entry s-e: server is not allowed in a suite; give --server");
+	assert_refused("", with("\"output\": \"/etc\""),
+		       "--suite: entry s-e: output is not allowed in a suite; give --output");
+	assert_refused("", with("\"server\": \"a\""),
+		       "--suite: entry s-e: server is not allowed in a suite; give --server");
 	assert_refused("", with("\"suite\": \"all\""), "--suite: entry s-e: suite is not allowed");
 	assert_refused("", with("\"verify\": 1"), "--suite: entry s-e: verify: the value is not allowed");
 	assert_refused("", with("\"clients\": true"), "--suite: entry s-e: clients: the value is not allowed");
@@ -164,18 +170,23 @@ TEST_WITH(plan__wrong__refused_with_the_entry, NULL, tear_down)
 	assert_refused("", with("\"clients\": \"\""), "--suite: entry s-e: clients: the value is not allowed");
 	assert_refused("", with("\"steps\": [1, [2]]"), "--suite: entry s-e: steps: the value is not allowed");
 	assert_refused("", with("\"clients\": 1, \"clients\": 2"), "--suite: line 1: duplicate object key");
-	assert_refused("", with("\"compare\": \"clients=1,2\""), "--suite: entry s-e: --compare: clients cannot be compared");
-	assert_refused("", with("\"compare\": [\"inline=off,auto\",\"inline=1,2\",\"inline=1,2\",\"inline=1,2\",\"inline=1,2\","
-				"\"inline=1,2\",\"inline=1,2\",\"inline=1,2\",\"inline=1,2\"]"), "--suite: entry s-e: ");
+	assert_refused("", with("\"compare\": \"clients=1,2\""),
+		       "--suite: entry s-e: --compare: clients cannot be compared");
+	assert_refused("", with("\"compare\": "
+				"[\"inline=off,auto\",\"inline=1,2\",\"inline=1,2\",\"inline=1,2\",\"inline=1,2\","
+				"\"inline=1,2\",\"inline=1,2\",\"inline=1,2\",\"inline=1,2\"]"),
+				"--suite: entry s-e: ");
 	assert_refused("--join etcd://127.0.0.1:2379/run", with("\"clients\": 2, \"numa\": \"auto\""),
 		       "--suite: entry s-e: numa is not allowed in a run on several hosts");
-	assert_refused("--churn 5", with("\"cycles\": 5, \"phased\": true, \"reconnect\": -1"), "--suite: entry s-e: --reconnect: ");
+	assert_refused("--churn 5", with("\"cycles\": 5, \"phased\": true, \"reconnect\": -1"),
+		       "--suite: entry s-e: --reconnect: ");
 }
 
 /* A file that is cut off, or has another byte anywhere, is read or refused with a line. */
 TEST_WITH(plan__damaged_file__refused_with_one_line, NULL, tear_down)
 {
-	const char *whole = with("\"steps\": [1, 5], \"compare\": [\"inline=off,auto\"], \"verify\": true, \"duration\": 0.5");
+	const char *whole = with("\"steps\": [1, 5], \"compare\": [\"inline=off,auto\"], \"verify\": true, "
+				 "\"duration\": 0.5");
 	char text[2048];
 	size_t n = strlen(whole);
 
@@ -204,7 +215,8 @@ static void read_refused(const char *path, const char *why)
 	assert_null(strchr(err, '\n'));
 }
 
-/* On a load host the leader names the file: a FIFO would keep the host waiting for ever, a device could give bytes without end. */
+/* On a load host the leader names the file: a FIFO would keep the host waiting for ever, a device could give bytes
+ * without end. */
 TEST_WITH(read__what_is_no_suite_file__refused_with_one_line, NULL, tear_down)
 {
 	char dir[SCRATCH_MAX], path[SCRATCH_MAX + 10];
@@ -269,16 +281,21 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 		return EXIT_ENVIRONMENT;
 	}
 	for (size_t i = 0; i < cfg->sizes.n; i++)
-		json_array_append_new(steps, json_pack("{s:i, s:I, s:f, s:f, s:{s:i, s:i, s:n, s:f}}", "target_clients", 1,
-			"message_bytes", (json_int_t)cfg->sizes.v[i], "throughput_msgs_per_s", 1000., "throughput_bytes_per_s",
-			1000. * (double)cfg->sizes.v[i], "response_ns", "p50", 5000, "p99", 9000, "p99_9", "jitter", 1.8));
-	*out = json_pack("{s:{s:s, s:s, s:s}, s:o, s:[{s:s, s:s, s:s, s:s}]}", "run", "id", cfg->name_text, "stop_reason",
-			 "max_reached", "stop_detail", "", "steps", steps, "verdict", "result", "fail", "criterion", "<b>x",
-			 "measured", "1", "required", "2");
+		json_array_append_new(steps, json_pack("{s:i, s:I, s:f, s:f, s:{s:i, s:i, s:n, s:f}}", "target_clients",
+						       1,
+			"message_bytes", (json_int_t)cfg->sizes.v[i], "throughput_msgs_per_s", 1000.,
+			"throughput_bytes_per_s",
+			1000. * (double)cfg->sizes.v[i], "response_ns", "p50", 5000, "p99", 9000, "p99_9", "jitter",
+			1.8));
+	*out = json_pack("{s:{s:s, s:s, s:s}, s:o, s:[{s:s, s:s, s:s, s:s}]}", "run", "id", cfg->name_text,
+			 "stop_reason",
+			 "max_reached", "stop_detail", "", "steps", steps, "verdict", "result", "fail", "criterion",
+			 "<b>x", "measured", "1", "required", "2");
 	return strcmp(cfg->name_text, "s-b") == 0 ? EXIT_CRITERION : EXIT_OK;
 }
 
-static const char five[] = "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"<i>S\", \"defaults\": {\"steps\": 1}, \"entries\": ["
+static const char five[] = "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"<i>S\", \"defaults\": {\"steps\": "
+			   "1}, \"entries\": ["
 	"{\"name\": \"a\", \"title\": \"A\", \"options\": {\"message-size\": \"64,128\"}}, "
 	"{\"name\": \"b\", \"title\": \"B\", \"options\": {\"workload\": \"small\"}}, "
 	"{\"name\": \"c\", \"title\": \"C\", \"options\": {\"compare\": \"inline=off,auto\", \"repeat\": 2}}, "
@@ -372,7 +389,8 @@ TEST_WITH(run__all_entries__one_folder_and_a_chapter_each, set_up, report_rig_te
 	assert_string_equal(json_text_at(entry, "id"), "s-a");
 	assert_float_equal(json_number_at(entry, "server"), 1, 0);
 	assert_int_equal(json_array_size(json_at(entry, "steps")), 2);
-	assert_float_equal(json_number_at(json_array_get(json_at(entry, "steps"), 1), "throughput_bytes_per_s"), 128000, 0);
+	assert_float_equal(json_number_at(json_array_get(json_at(entry, "steps"), 1), "throughput_bytes_per_s"), 128000,
+			   0);
 	assert_true(json_is_null(json_at(json_array_get(json_at(entry, "steps"), 1), "response_p99_9_ns")));
 	assert_float_equal(json_number_at(json_array_get(json_at(o, "entries"), 1), "server"), 1, 0);
 	entry = json_array_get(json_at(o, "entries"), 2);
@@ -383,7 +401,8 @@ TEST_WITH(run__all_entries__one_folder_and_a_chapter_each, set_up, report_rig_te
 	assert_float_equal(json_number_at(entry, "exit_status"), EXIT_INCONCLUSIVE, 0);
 	assert_float_equal(json_number_at(json_array_get(json_at(o, "entries"), 4), "server"), 2, 0);
 	json_decref(o);
-	for (const char *const *id = (const char *const[]){ "s-a", "s-b", "s-c", "s-d", "s-e", "summary", NULL }; *id; id++) {
+	for (const char *const *id = (const char *const[]){ "s-a", "s-b", "s-c", "s-d", "s-e", "summary",
+							    NULL }; *id; id++) {
 		char text[64];
 
 		snprintf(text, sizeof(text), "<section id=\"%s\"", *id);
@@ -421,7 +440,8 @@ static void write_file(const char *path, const char *text, size_t bytes)
 /* 10,000 regions of 1 GiB fit no machine. */
 TEST_WITH(run__sizes_beyond_memory__made_smaller_unless_the_command_line_has_them, set_up, report_rig_tear_down)
 {
-	static const char text[] = "\"workload\": \"large\", \"inflight\": 1, \"steps\": 10000, \"message-size\": \"1G\"";
+	static const char text[] = "\"workload\": \"large\", \"inflight\": 1, \"steps\": 10000, \"message-size\": "
+				   "\"1G\"";
 	json_t *o;
 
 	failing = NULL;
@@ -439,9 +459,10 @@ TEST_WITH(run__sizes_beyond_memory__made_smaller_unless_the_command_line_has_the
 
 TEST_WITH(report__damaged_suite_json__no_crash, set_up, report_rig_tear_down)
 {
-	static const char *const odd[] = { ("{\"schema_version\": 2, \"entries\": [7, null, {\"id\": 5, \"steps\": [1, {\"clients\": \"a\"}]}, "
-		"{\"id\": \"\\\"><b>\", \"folder\": \"../..\", \"comparison\": {\"points\": [1, {\"candidates\": [{\"rows\": [1]}]}]}}]}"),
-		"{\"schema_version\": 2}", "{\"schema_version\": 1}", "[]", "" };
+	static const char *const odd[] = { ("{\"schema_version\": 2, \"entries\": [7, null, {\"id\": 5, \"steps\": [1, "
+					    "{\"clients\": \"a\"}]}, "
+		"{\"id\": \"\\\"><b>\", \"folder\": \"../..\", \"comparison\": {\"points\": [1, {\"candidates\": "
+		"[{\"rows\": [1]}]}]}}]}"), "{\"schema_version\": 2}", "{\"schema_version\": 1}", "[]", "" };
 	char path[700], *text;
 	json_t *o;
 	size_t n;

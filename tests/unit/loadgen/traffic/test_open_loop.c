@@ -41,9 +41,10 @@ static int set_up(void **state)
 	(void)state;
 	clock_ns = BEYOND_DOUBLES;
 	client = (struct wclient){ .traffic = &traffic, .state = WCLIENT_LIVE, .streams = { { .times = ring } } };
-	traffic = (struct traffic){ .cfg = &cfg, .workload = &workload, .n_workers = 1, .clients = &client, .n_clients = 1,
-				    .ring_mask = N_ELEMENTS(ring) - 1,
-				    .active_of_all = 1, .active = 1, .rate = 1000000, .on = true, .allowed = UINT64_MAX };
+	traffic = (struct traffic){ .cfg = &cfg, .workload = &workload, .n_workers = 1, .clients = &client,
+				    .n_clients = 1, .ring_mask = N_ELEMENTS(ring) - 1,
+				    .active_of_all = 1, .active = 1, .rate = 1000000, .on = true,
+				    .allowed = UINT64_MAX };
 	loop = ev_loop_new(EVFLAG_AUTO);
 	assert_non_null(loop);
 	return open_loop_new(&traffic, loop, &traffic.open_loop, err, sizeof(err));
@@ -67,7 +68,8 @@ TEST(begin__a_machine_up_for_104_days__nothing_before_it_is_due)
 		for (; s->done < s->begun; s->done++) {
 			const struct stream_times *at = traffic_times(&traffic, s, s->done);
 
-			assert_true(at->due_ns >= BEYOND_DOUBLES && at->due_ns <= at->sent_ns && at->sent_ns <= clock_ns);
+			assert_true(at->due_ns >= BEYOND_DOUBLES && at->due_ns <= at->sent_ns &&
+				    at->sent_ns <= clock_ns);
 		}
 		clock_ns++;
 		open_loop_begin(traffic.open_loop, &client);

@@ -24,7 +24,8 @@ TEST(trace__records__a_line_each_from_the_runs_start)
 {
 	static const struct trace_record records[] = {
 		{ .due_ns = 1100, .sent_ns = 1200, .end_ns = 1300, .client = 0, .operation = 7 },
-		{ .due_ns = 1000, .sent_ns = 1000, .end_ns = UINT64_C(9000000000), .client = 3, .operation = UINT32_MAX },
+		{ .due_ns = 1000, .sent_ns = 1000, .end_ns = UINT64_C(9000000000), .client = 3,
+		  .operation = UINT32_MAX },
 	};
 	const struct trace_step step = { .clients = 10, .repetition = 2, .worker = 1, .n_workers = 4, .bytes = 64,
 					 .start_ns = 1000 };

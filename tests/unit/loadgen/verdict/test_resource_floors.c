@@ -98,7 +98,8 @@ TEST(cpu__busy_throughout__stops)
 	f.cpu_ratio = 0.1;
 	assert_int_equal(at_cpu(0, 100, 500), STOP_NOT);
 	assert_int_equal(at_cpu(5, 109.5, 500.5), STOP_CPU_FLOOR);
-	assert_string_equal(text, "the generator's machine was idle for 5.0 % of its CPU time: less than --cpu-floor 10 %");
+	assert_string_equal(text,
+			    "the generator's machine was idle for 5.0 % of its CPU time: less than --cpu-floor 10 %");
 	/* A new interval begins here, which is idle again. */
 	assert_int_equal(at_cpu(10, 109.5, 510.5), STOP_NOT);
 }

@@ -42,7 +42,8 @@ TEST(check_step__figures_beyond_the_options__each_named)
 		struct step_figures f;
 		const char *why;
 	} refused[] = {
-		{ { 4, 35, 1, 500 }, "--message-size: 35 is not allowed with --workload small --verify --message-auth; allowed: 36 to " },
+		{ { 4, 35, 1, 500 },
+		  "--message-size: 35 is not allowed with --workload small --verify --message-auth; allowed: 36 to " },
 		{ { 4, 0, 1, 500 }, "--message-size: 0 is not allowed" },
 		{ { 4, UINT64_MAX, 1, 500 }, "--message-size: 18446744073709551615 is not allowed" },
 		{ { 4, 48, 1, 500 }, "--message-size: 48 is none of the sizes" },
@@ -56,7 +57,8 @@ TEST(check_step__figures_beyond_the_options__each_named)
 	struct step_figures fits = { 8, 64, 2, 500 };
 	char err[256];
 
-	options_refused("--message-auth --message-size 31", "--message-size: 31 is not allowed with --workload echo --message-auth; "
+	options_refused("--message-auth --message-size 31",
+			"--message-size: 31 is not allowed with --workload echo --message-auth; "
 			"allowed: 32 to");
 	options_taken("--workload small --verify --message-auth --message-size 36,64 --clients 8 --repeat 2 --rate 500");
 	assert_int_equal(workload_check_step(&options, &fits, err, sizeof(err)), 0);
@@ -108,7 +110,8 @@ TEST(check__windows__for_duplex_alone)
 
 TEST(check__mix__three_numbers)
 {
-	static const char *const bad[] = { "1", "1:2", "1:2:3:4", "0:0:0", "a:b:c", "1:2:-3", "1:2:3x", "10000:1:1", ":::" };
+	static const char *const bad[] = { "1", "1:2", "1:2:3:4", "0:0:0", "a:b:c", "1:2:-3", "1:2:3x", "10000:1:1",
+					   ":::" };
 	char text[80];
 
 	options_taken("--workload mixed --mix 3:20:100");
@@ -134,7 +137,8 @@ TEST(check__coalesce__with_small_only_and_as_much_as_a_send_takes)
 	options_taken("--workload small --coalesce 16 --message-size 64k");
 	options_taken("--workload small --coalesce 16 --message-size 1M --inflight 1");
 	options_refused("--workload small --coalesce 64 --message-size 64,20000", "--coalesce: 64 messages of");
-	assert_string_equal(options_err, "--coalesce: 64 messages of 20000 bytes are too large for one SEND; allowed: 1 to 52");
+	assert_string_equal(options_err,
+			    "--coalesce: 64 messages of 20000 bytes are too large for one SEND; allowed: 1 to 52");
 }
 
 /* Messages sent together share a credit; in the open loop each message may be alone. */

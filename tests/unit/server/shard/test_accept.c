@@ -392,7 +392,8 @@ static const struct CMUnitTest spoilt_tests[] = {
 	SPOILT_TEST("request__proof_for_another_port__bad_hmac", other_port, REFUSE_BAD_HMAC),
 	SPOILT_TEST("request__with_the_servers_key__bad_hmac", servers_key, REFUSE_BAD_HMAC),
 	SPOILT_TEST("request__from_another_address_than_tls__bad_address", other_claim, REFUSE_BAD_ADDRESS),
-	SPOILT_TEST("request__claims_another_address_than_its_path__bad_address", other_claim_right_path, REFUSE_BAD_ADDRESS),
+	SPOILT_TEST("request__claims_another_address_than_its_path__bad_address", other_claim_right_path,
+		    REFUSE_BAD_ADDRESS),
 	SPOILT_TEST("request__path_leads_elsewhere__bad_address", other_path, REFUSE_BAD_ADDRESS),
 	SPOILT_TEST("request__ethernet_path_without_a_gid__bad_address", no_ip_path, REFUSE_BAD_ADDRESS),
 	SPOILT_TEST("request__ethernet_path_to_a_gid_without_ipv4__bad_address", link_local_path, REFUSE_BAD_ADDRESS),
@@ -437,7 +438,8 @@ static void failure_test(void **state)
 	server_assert_all_back();
 }
 
-#define FAILURE_TEST(name, ...) { name, failure_test, server_rig_init, server_rig_stop, &(struct failure){ __VA_ARGS__ } }
+#define FAILURE_TEST(name, ...) { name, failure_test, server_rig_init, server_rig_stop,
+				  &(struct failure){ __VA_ARGS__ } }
 static const struct CMUnitTest failure_tests[] = {
 	FAILURE_TEST("request__accept_fails__rejected_and_all_released",
 		          "rdma_accept", EINVAL, FRAME_FEATURE_REGION, REFUSE_INTERNAL),
@@ -510,8 +512,8 @@ TEST(request__each_call_fails_in_turn__never_a_leak)
 		server_turns(3);
 		if (server_n(CONN_ST_GRANTED))
 			conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
-		/* An event that could not be fetched is still there, and is handled the next time. A queue that could not
-		 * be armed for the bind's completion is swept. */
+		/* An event that could not be fetched is still there, and is handled the next time. A queue that could
+		 * not be armed for the bind's completion is swept. */
 		assert_int_equal(server_n(CONN_ST_ACCEPTING), k == 1 || k == ARMING);
 		if (k == 1 || k == ARMING) {
 			conn_close(server_only(CONN_ST_ACCEPTING), CLOSE_DRAINING);

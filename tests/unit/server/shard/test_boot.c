@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of server/shard/boot.c: what a client may say inside TLS, what it is answered, and how that ends. What it gets:
- * test_grant.c. */
+/* Unit tests of server/shard/boot.c: what a client may say inside TLS, what it is answered, and how that ends. What it
+ * gets: test_grant.c. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -251,8 +251,8 @@ SERVED_TEST(frame__other_wire_version__bad_version)
 	}
 }
 
-/* All of its way: it knows no other ALPN name, and reads no frame of another version. Its HELLO has a reserved field where
- * region_bytes is. */
+/* All of its way: it knows no other ALPN name, and reads no frame of another version. Its HELLO has a reserved field
+ * where region_bytes is. */
 SERVED_TEST(client_of_the_version_before__hello__refused_in_its_version)
 {
 	static const unsigned char alpn[] = FRAME_ALPN_BEFORE;

@@ -129,8 +129,8 @@ TEST(crowd__unused_sessions__others_get_in)
 	assert_prompt("unused sessions", 64);
 }
 
-/* Connections that are never silent: each asks again and again for a PSN that is in use. More of the same address wait, and
- * have sent something. */
+/* Connections that are never silent: each asks again and again for a PSN that is in use. More of the same address wait,
+ * and have sent something. */
 TEST(crowd__busy_with_a_psn_in_use__others_get_in)
 {
 	enum { BUSY = 8, WAITING = 3 };

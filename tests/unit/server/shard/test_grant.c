@@ -32,8 +32,8 @@ TEST(hello__few_receive_buffers__shared_fairly)
 	assert_true(sum <= srv.cfg.recv_depth);
 }
 
-/* A client that needs more than its share gets it as long as each that may still come is left one of the two that it would
- * have; who does not need all that it asks for gets its share. */
+/* A client that needs more than its share gets it as long as each that may still come is left one of the two that it
+ * would have; who does not need all that it asks for gets its share. */
 TEST(hello__needs_all_its_credits__all_or_a_refusal)
 {
 	static const struct { uint16_t features, credits; /* 0: refused */ } cases[] = {
@@ -47,7 +47,8 @@ TEST(hello__needs_all_its_credits__all_or_a_refusal)
 		struct peer p;
 
 		if (!cases[i].credits) {
-			peer_refused_hello(64, 4, cases[i].features, 1, REFUSE_NO_RESOURCES, "9 receive buffers (--srq-depth, "
+			peer_refused_hello(64, 4, cases[i].features, 1, REFUSE_NO_RESOURCES,
+					   "9 receive buffers (--srq-depth, "
 					   "--cq-depth, --threads) for up to 4 clients: this one needs 4");
 			continue;
 		}

@@ -101,7 +101,8 @@ TEST(push__outside__dropped)
 {
 	static const struct msg_push cases[] = {
 		{ 0, 0, 0 }, { 0, 0, 4097 }, { 1, 0, 4096 }, { 4096, 0, 1 }, { UINT64_MAX, 0, 1 },
-		{ UINT64_MAX - 3, 0, 8 }, { 0, 8192, 1 }, { 0, 8185, 8 }, { 0, UINT64_MAX, 1 }, { 0, UINT64_MAX - 7, 16 },
+		{ UINT64_MAX - 3, 0, 8 }, { 0, 8192, 1 }, { 0, 8185, 8 }, { 0, UINT64_MAX, 1 },
+		{ 0, UINT64_MAX - 7, 16 },
 		{ 0, 0, UINT32_MAX },
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of what server/shard/shard.c does besides connections: housekeeping, several rails, release, and refusing for
- * want of queue pairs. */
+/* Unit tests of what server/shard/shard.c does besides connections: housekeeping, several rails, release, and refusing
+ * for want of queue pairs. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>

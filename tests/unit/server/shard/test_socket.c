@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of server/shard/socket.c and arrive.c: clients over TLS and TCP from their GRANT to their end, also when the server
- * stops, and TCP connections that show nothing, or something wrong. */
+/* Unit tests of server/shard/socket.c and arrive.c: clients over TLS and TCP from their GRANT to their end, also when
+ * the server stops, and TCP connections that show nothing, or something wrong. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -446,7 +446,8 @@ GRANTED_TEST(tcp__more_arrivals_than_room__the_oldest_goes)
 	assert_left(CLOSE_PEER_LEFT);
 }
 
-/* Two addresses have half of the room each: a newcomer takes the place of one of its own address, whichever came first. */
+/* Two addresses have half of the room each: a newcomer takes the place of one of its own address, whichever came
+ * first. */
 GRANTED_TEST(tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own)
 {
 	uint8_t byte;
@@ -473,7 +474,8 @@ GRANTED_TEST(tcp__two_addresses_with_as_many__a_newcomer_costs_only_its_own)
 
 static size_t push_record(uint8_t *out, uint64_t sequence, const struct msg_push *push)
 {
-	const struct msg_header h = { .type = MSG_PUSH, .length = MSG_HEADER_BYTES + MSG_PUSH_BYTES, .sequence = sequence };
+	const struct msg_header h = { .type = MSG_PUSH, .length = MSG_HEADER_BYTES + MSG_PUSH_BYTES,
+				      .sequence = sequence };
 
 	record_encode(&(struct record){ .kind = RECORD_MESSAGES, .bytes = h.length }, out);
 	msg_encode(&h, out + RECORD_HEADER_BYTES);
@@ -908,8 +910,10 @@ TEST(transports__not_served__refused_with_the_option)
 {
 	srv.cfg.transport_mask = 1u << TRANSPORT_RDMA;
 	server_rig_start();
-	peer_refused_hello(64, 4, FRAME_FEATURE_TCP, 0, REFUSE_UNSUPPORTED, "--transports of the server leaves tcp out");
-	peer_refused_hello(64, 4, FRAME_FEATURE_TLS, 0, REFUSE_UNSUPPORTED, "--transports of the server leaves tls out");
+	peer_refused_hello(64, 4, FRAME_FEATURE_TCP, 0, REFUSE_UNSUPPORTED,
+			   "--transports of the server leaves tcp out");
+	peer_refused_hello(64, 4, FRAME_FEATURE_TLS, 0, REFUSE_UNSUPPORTED,
+			   "--transports of the server leaves tls out");
 	assert_null(srv.shard->sock_ep);
 	server_assert_all_back();
 }

@@ -60,7 +60,8 @@ TEST(scale__linear__round_steps_with_prefixes)
 		     (const char *const[]){ "0", "500", "1 k", "1.5 k", "2 k", "2.5 k", "3 k", NULL });
 	expect_scale(-1, 1, false, false, (const char *const[]){ "-1", "-0.5", "0", "0.5", "1", NULL });
 	expect_scale(0, 5e-5, false, true,
-		     (const char *const[]){ "0", "10 \xc2\xb5", "20 \xc2\xb5", "30 \xc2\xb5", "40 \xc2\xb5", "50 \xc2\xb5", NULL });
+		     (const char *const[]){ "0", "10 \xc2\xb5", "20 \xc2\xb5", "30 \xc2\xb5", "40 \xc2\xb5",
+					    "50 \xc2\xb5", NULL });
 	expect_scale(0, 0.003, false, true,
 		     (const char *const[]){ "0", "0.0005", "0.001", "0.0015", "0.002", "0.0025", "0.003", NULL });
 }

@@ -130,7 +130,8 @@ TEST(markdown__hostile_texts__escaped)
 	struct doc *d = doc_rig_new();
 
 	fill_hostile(d);
-	doc_rig_expect(d, DOC_FORM_MARKDOWN, "&lt;script&gt;alert(1)&lt;/script&gt;\"'&amp;\\`\\|\\*\\_\\[x\\](y) @<!-- -->all "
+	doc_rig_expect(d, DOC_FORM_MARKDOWN,
+		       "&lt;script&gt;alert(1)&lt;/script&gt;\"'&amp;\\`\\|\\*\\_\\[x\\](y) @<!-- -->all "
 		       "#<!-- -->1 http:<!-- -->//a ", NULL);
 	doc_rig_expect_not(d, DOC_FORM_MARKDOWN, "<script");
 	doc_free(d);
@@ -144,10 +145,12 @@ TEST(markdown__addresses__no_links)
 		{ "(WWW.evil.example) wWw.a", "(WWW<!-- -->.evil.example) wWw<!-- -->.a" },
 		{ "http://www.a.example/x", "http:<!-- -->//www<!-- -->.a.example/x" },
 		{ "HTTPS://a.example ftp://a.example", "HTTPS:<!-- -->//a.example ftp:<!-- -->//a.example" },
-		{ "me@a.example mailto:me@a.example xmpp:me@a.example/b", "me@<!-- -->a.example mailto:me@<!-- -->a.example "
+		{ "me@a.example mailto:me@a.example xmpp:me@a.example/b",
+		  "me@<!-- -->a.example mailto:me@<!-- -->a.example "
 		  "xmpp:me@<!-- -->a.example/b" },
 		/* Host names, addresses and figures stay unchanged. */
-		{ "web-1.example.com:7471 10.77.0.1:7471 [fe80::1]:7471 www w.w.w. 99.9", "web-1.example.com:7471 10.77.0.1:7471 "
+		{ "web-1.example.com:7471 10.77.0.1:7471 [fe80::1]:7471 www w.w.w. 99.9",
+		  "web-1.example.com:7471 10.77.0.1:7471 "
 		  "\\[fe80::1\\]:7471 www w.w.w. 99.9" },
 	};
 
@@ -221,11 +224,14 @@ TEST(text__every_block__in_order)
 	struct doc *d = doc_rig_new();
 
 	doc_rig_fill(d);
-	doc_rig_expect(d, DOC_FORM_TEXT, "Title\n\n", "Question? \xe2\x9c\x93 Answer\n  Detail\n", "\nFirst\n=====\nHeading\n",
-		       "text 1\n", "\nnote 0\n", "\n  badge\n", "\n\xe2\x9c\x93 note 1\n", "\n  \xe2\x9c\x93 badge: meaning\n", "\n! note 2\n",
-		       "\n\xe2\x9c\x97 note 3\n", "\n  item 1\n  item 2\n", "\n    code\n    \tmore\n", "\n  run.json: everything\n",
-		       "\nCaption\n  Step       Time\n               ns\n  step 0        \xe2\x80\x93\n\xe2\x9c\x93 step 1  1,234.5\n",
-		       "Caption\n", NULL);
+	doc_rig_expect(d, DOC_FORM_TEXT, "Title\n\n", "Question? \xe2\x9c\x93 Answer\n  Detail\n",
+		       "\nFirst\n=====\nHeading\n",
+		       "text 1\n", "\nnote 0\n", "\n  badge\n", "\n\xe2\x9c\x93 note 1\n",
+		       "\n  \xe2\x9c\x93 badge: meaning\n", "\n! note 2\n",
+		       "\n\xe2\x9c\x97 note 3\n", "\n  item 1\n  item 2\n", "\n    code\n    \tmore\n",
+		       "\n  run.json: everything\n",
+		       "\nCaption\n  Step       Time\n               ns\n  step 0        \xe2\x80\x93\n\xe2\x9c\x93 "
+		       "step 1  1,234.5\n", "Caption\n", NULL);
 	doc_rig_expect_not(d, DOC_FORM_TEXT, "svg");
 	doc_rig_expect_not(d, DOC_FORM_TEXT, " \n");
 	doc_free(d);

@@ -30,9 +30,10 @@ static int tear_down(void **state)
  * one for each sample. */
 static json_t *side(int n)
 {
-	json_t *o = json_pack("{s:i, s:[], s:[], s:[], s:[], s:[], s:[], s:[], s:[{s:s, s:[f, n], s:[f, f]}]}", "samples", n,
-			      "t_s", "clock_s", "cpu_user_s", "cpu_system_s", "switches_voluntary", "fds", "rss_bytes", "by_thread",
-			      "name", "shard 0", "cpu_user_s", 1.5, "cpu_system_s", 0.5, 2.5);
+	json_t *o = json_pack("{s:i, s:[], s:[], s:[], s:[], s:[], s:[], s:[], s:[{s:s, s:[f, n], s:[f, f]}]}",
+			      "samples", n,
+			      "t_s", "clock_s", "cpu_user_s", "cpu_system_s", "switches_voluntary", "fds", "rss_bytes",
+			      "by_thread", "name", "shard 0", "cpu_user_s", 1.5, "cpu_system_s", 0.5, 2.5);
 
 	assert_non_null(o);
 	for (int i = 0; i < n; i++) {
@@ -49,8 +50,10 @@ static json_t *side(int n)
 
 static void set_series(json_t *server, json_t *generator)
 {
-	json_object_set_new(run, "resources_series", json_pack("{s:f, s:{s:[f, f], s:[s, s]}, s:o, s:o}", "interval_s", 1.,
-		"phases", "t_s", 99., 103., "name", "connecting", "measuring", "server", server, "generator", generator));
+	json_object_set_new(run, "resources_series", json_pack("{s:f, s:{s:[f, f], s:[s, s]}, s:o, s:o}", "interval_s",
+							       1.,
+		"phases", "t_s", 99., 103., "name", "connecting", "measuring", "server", server, "generator",
+		generator));
 }
 
 TEST(machines__no_samples__said)
@@ -104,7 +107,8 @@ TEST(machines__one_sample__no_cpus_and_no_nan)
 
 	set_series(side(1), json_null());
 	json_object_set_new(server, "fds", json_integer(120));
-	json_object_set_new(server, "peak", json_pack("{s:n, s:i, s:n}", "cpus", "fds", 260, "machine_available_least_bytes"));
+	json_object_set_new(server, "peak", json_pack("{s:n, s:i, s:n}", "cpus", "fds", 260,
+						      "machine_available_least_bytes"));
 	report_rig_expect(run, "machines-peak", "260", "120", NULL);
 	assert_null(strstr(report_rig_read(D, "report.md"), "nan "));
 }
@@ -128,9 +132,11 @@ TEST(machines__damaged_series__no_crash)
 	static const char *const texts[] = {
 		"7", "[]", "{}", "{\"server\": []}", "{\"server\": {\"t_s\": 5}}", "{\"server\": {\"t_s\": []}}",
 		"{\"server\": {\"t_s\": [null, \"x\", 3, 1e308, -1e308]}}",
-		"{\"phases\": 3, \"server\": {\"t_s\": [1, 2, 3], \"clock_s\": [3, 2, 1], \"cpu_user_s\": [1], \"fds\": [-5, 1e308, {}],"
+		"{\"phases\": 3, \"server\": {\"t_s\": [1, 2, 3], \"clock_s\": [3, 2, 1], \"cpu_user_s\": [1], "
+		"\"fds\": [-5, 1e308, {}],"
 		" \"by_thread\": [1, {}, {\"name\": 7}, {\"name\": \"x\", \"cpu_user_s\": 9}]}}",
-		"{\"phases\": {\"t_s\": [], \"name\": [1, null, \"connecting\", \"connecting\", \"measuring\"]}, \"interval_s\": \"x\","
+		"{\"phases\": {\"t_s\": [], \"name\": [1, null, \"connecting\", \"connecting\", \"measuring\"]}, "
+		"\"interval_s\": \"x\","
 		" \"generator\": {\"t_s\": [1], \"by_thread\": {}}}",
 	};
 

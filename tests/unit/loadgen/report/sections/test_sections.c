@@ -142,7 +142,8 @@ TEST(what_breaks__lost_clients_of_an_older_run__the_failure_of_the_smallest_step
 	set_in_step(1, "failures",
 		    json_pack("[{s:s, s:s, s:i, s:s}]", "stage", "tls_handshake", "code", "timeout", "count", 5,
 			      "meaning", "No answer in time."));
-	report_rig_expect(run, "breaks-lost-clients", "timeout", "tls_handshake", "50", "45", "No answer in time", NULL);
+	report_rig_expect(run, "breaks-lost-clients", "timeout", "tls_handshake", "50", "45", "No answer in time",
+			  NULL);
 }
 
 TEST(what_breaks__nothing__the_first_limit_by_projection)
@@ -174,9 +175,10 @@ TEST(verdict__badges__what_to_know_before_reading)
 /* With several load hosts, those at their limit are named, and the page says "add hosts" where it has no number. */
 TEST(hosts__one_saturated__named_with_add_hosts)
 {
-	set("hosts", json_pack("[{s:s, s:[]}, {s:s, s:[{s:i, s:i, s:{s:f, s:f}}], s:{s:f, s:s}}]", "name", "load1", "steps",
-			       "name", "load2", "steps", "step", 2, "share", 7, "own", "throughput_msgs_per_s", 70., "connected_held",
-			       7., "lost", "at_s", 9.5, "why", "its lease ended"));
+	set("hosts", json_pack("[{s:s, s:[]}, {s:s, s:[{s:i, s:i, s:{s:f, s:f}}], s:{s:f, s:s}}]", "name", "load1",
+			       "steps",
+			       "name", "load2", "steps", "step", 2, "share", 7, "own", "throughput_msgs_per_s", 70.,
+			       "connected_held", 7., "lost", "at_s", 9.5, "why", "its lease ended"));
 	report_rig_expect(run, "hosts-not-saturated", NULL);
 	for (size_t k = 0; k < 3; k++) {
 		set_in_step(k, "saturated_hosts", json_pack("[i]", 1));
@@ -340,7 +342,8 @@ TEST(failures__of_several_kinds__the_most_frequent_in_words)
 		    json_pack("[{s:s, s:s, s:i, s:s}, {s:s, s:s, s:i}]", "stage", "tcp_connect", "code", "errno:EMFILE",
 			      "count", 9, "meaning", "raise ulimit -n", "stage", "traffic", "code", "timeout", "count",
 			      1));
-	report_rig_expect(run, "failures-most", "10", "50", "90 %", "errno:EMFILE", "tcp_connect", "raise ulimit -n", NULL);
+	report_rig_expect(run, "failures-most", "10", "50", "90 %", "errno:EMFILE", "tcp_connect", "raise ulimit -n",
+			  NULL);
 }
 
 /* --- resources, limits, checks, plan --- */
@@ -353,13 +356,16 @@ TEST(resources__steps_on_a_line__its_slope)
 
 static json_t *network_side(bool loopback, int retransmits)
 {
-	json_t *port = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:f}", "device", "dev0", "netdev", "eth0",
-				 "bytes_source", "netdev", "bytes_out", 30000000, "bytes_in", 20000000, "packets_out", 3000,
-				 "packets_in", 2000, "retransmits", retransmits, "line_bits_per_s", 25e9, "used_ratio", 0.0096);
+	json_t *port = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:f}", "device", "dev0", "netdev",
+				 "eth0",
+				 "bytes_source", "netdev", "bytes_out", 30000000, "bytes_in", 20000000, "packets_out",
+				 3000,
+				 "packets_in", 2000, "retransmits", retransmits, "line_bits_per_s", 25e9, "used_ratio",
+				 0.0096);
 
 	return json_pack("{s:b, s:s, s:i, s:f, s:f, s:f, s:[o]}", "loopback", loopback, "bytes_source",
-			 loopback ? "loopback" : "netdev", "retransmits", retransmits, "bytes_out_per_s", 30e6, "bytes_in_per_s",
-			 20e6, "used_ratio", 0.0096, "ports", port);
+			 loopback ? "loopback" : "netdev", "retransmits", retransmits, "bytes_out_per_s", 30e6,
+			 "bytes_in_per_s", 20e6, "used_ratio", 0.0096, "ports", port);
 }
 
 TEST(network__of_a_wire__rates_faults_and_ports)
@@ -370,10 +376,12 @@ TEST(network__of_a_wire__rates_faults_and_ports)
 	report_rig_look(D, "network-shared", NULL);
 	report_rig_look(D, "network-clean", NULL);
 	assert_true(report_rig_has_row(D, "network", "100,server,dev0,eth0,netdev,30,20,3000,2000,0"));
-	set_in_step(2, "network", json_pack("{s:o, s:o}", "server", network_side(false, 7), "generator", network_side(false, 5)));
+	set_in_step(2, "network", json_pack("{s:o, s:o}", "server", network_side(false, 7), "generator",
+					    network_side(false, 5)));
 	report_rig_expect(run, "network-faults", "12", NULL);
 	/* One device on one machine: its counters count only once. */
-	set_in_step(2, "network", json_pack("{s:o, s:o}", "server", network_side(true, 7), "generator", network_side(true, 7)));
+	set_in_step(2, "network", json_pack("{s:o, s:o}", "server", network_side(true, 7), "generator",
+					    network_side(true, 7)));
 	report_rig_expect(run, "network-faults", "7", NULL);
 	report_rig_look(D, "network-loopback", NULL);
 }
@@ -381,7 +389,8 @@ TEST(network__of_a_wire__rates_faults_and_ports)
 TEST(network__damaged__no_crash)
 {
 	static const char *const texts[] = { "7", "[]", "{\"server\": 5}", "{\"server\": {\"ports\": 5}}",
-		"{\"server\": {\"ports\": [5, {}, {\"device\": 3, \"bytes_out\": \"x\", \"retransmits\": -1}], \"used_ratio\": {}}}" };
+		"{\"server\": {\"ports\": [5, {}, {\"device\": 3, \"bytes_out\": \"x\", \"retransmits\": -1}], "
+		"\"used_ratio\": {}}}" };
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		set_in_step(2, "network", json_loads(texts[i], JSON_DECODE_ANY, NULL));
@@ -483,7 +492,8 @@ TEST(report__run_without_steps__made_and_says_so)
 {
 	set("steps", json_array());
 	report_rig_expect(run, "clients-unknown", NULL);
-	assert_non_null(strstr(report_rig_read(D, "report.html"), "<div id=\"clients-unknown\" class=\"answer warn\">"));
+	assert_non_null(strstr(report_rig_read(D, "report.html"),
+			       "<div id=\"clients-unknown\" class=\"answer warn\">"));
 	report_rig_expect(run, "throughput-none", NULL);
 	report_rig_expect(run, "connecting-none", NULL);
 	report_rig_expect(run, "plan-none", NULL);

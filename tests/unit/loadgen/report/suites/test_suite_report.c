@@ -14,7 +14,8 @@
 
 static const char *const figure_names[] = {
 	"clients", "message_bytes", "connect_p50_ns", "connect_p99_ns", "connect_full_p50_ns", "connect_resumed_p50_ns",
-	"throughput_msgs_per_s", "throughput_bytes_per_s", "to_server_bytes_per_s", "from_server_bytes_per_s", "response_mean_ns",
+	"throughput_msgs_per_s", "throughput_bytes_per_s", "to_server_bytes_per_s", "from_server_bytes_per_s",
+	"response_mean_ns",
 	"response_p50_ns", "one_way_p50_ns", "response_p95_ns", "response_p99_ns", "response_p99_9_ns", "jitter_ratio",
 	"churn_cycles_per_s", "churn_away_p50_ns", "server_cpu_ns_per_message", "generator_cpu_ns_per_message",
 	"server_rss_bytes_per_client", "machine_kernel_bytes_per_client",
@@ -42,7 +43,8 @@ static json_t *figures(void)
 	return o;
 }
 
-/* n objects with nothing in them, and a last one that has all figures: to see that a figure is there takes all of them. */
+/* n objects with nothing in them, and a last one that has all figures: to see that a figure is there takes all of
+ * them. */
 static json_t *nearly_empty(size_t n, json_t *last)
 {
 	json_t *a = json_array();
@@ -57,8 +59,8 @@ static json_t *entry(unsigned number, size_t empty_steps)
 {
 	return json_pack("{s:o, s:o, s:s, s:i, s:{s:s, s:[s, s], s:[i, i], s:b, s:b}, s:o}", "id",
 			 json_sprintf("e%u", number), "title", json_sprintf("entry %u", number), "status", "ran",
-			 "exit_status", 0, "options", "name", "a b", "compare", "x=1,2", "y=1,2", "steps", 1, 5, "verify", 1,
-			 "quiet", 0,
+			 "exit_status", 0, "options", "name", "a b", "compare", "x=1,2", "y=1,2", "steps", 1, 5,
+			 "verify", 1, "quiet", 0,
 			 "steps", nearly_empty(empty_steps, figures()));
 }
 
@@ -88,12 +90,14 @@ TEST(steps__many__each_figure_looked_up_once)
 	enum { N = 20000 };
 	unsigned long n;
 
-	write_json("suite.json", json_pack("{s:i, s:s, s:[o]}", "schema_version", 2, "id", "x", "entries", entry(0, N)));
+	write_json("suite.json", json_pack("{s:i, s:s, s:[o]}", "schema_version", 2, "id", "x", "entries",
+					   entry(0, N)));
 	n = looked_up();
 	/* 512 rows of 23 figures, each looked for in all steps, would be 235 million. */
 	if (n > 5000000)
 		fail_msg("%lu lookups for %d steps", n, N);
-	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 "
+	assert_non_null(strstr(report_rig_read(D, "report.md"),
+			       "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 "
 								"--steps 1,5 --verify\n"));
 }
 
@@ -104,7 +108,8 @@ TEST(alternatives__many__each_figure_looked_up_once)
 	unsigned long n;
 
 	for (int i = 0; i < N; i++)
-		json_array_append_new(points, json_pack("{s:i, s:i, s:o}", "clients", 1, "message_bytes", i + 1, "figures",
+		json_array_append_new(points, json_pack("{s:i, s:i, s:o}", "clients", 1, "message_bytes", i + 1,
+							"figures",
 			nearly_empty(OF_POINT - 1, i == N - 1 ? figures() : json_object())));
 	write_json("suite.json", json_pack("{s:i, s:[{s:{s:s, s:o}}]}", "schema_version", 2, "entries", "comparison",
 					   "baseline", "b", "points", points));
