@@ -5,8 +5,8 @@
  * - Servers share nothing, so n hosts hold n times the clients of one. A row of several hosts was never measured as a
  *   whole; it is `interpolated` only up to the clients that the run had on one host.
  * - Throughput is that of a host with so many clients, in closed and open loops. In a closed loop each client gets less
- *   the more there are, so throughput is proportional to clients only below the smallest step, and beyond the largest it
- *   stays as measured there.
+ *   the more there are, so throughput is proportional to clients only below the smallest step, and beyond the largest
+ *   it stays as measured there.
  * - Cores are those of the step with the nearest number of clients: the server's user and system time in its window. On
  *   software RDMA packets are also handled in softirqs, which are charged to no process or to whichever runs. If both
  *   ends share a machine, half of the softirqs are the server's, as each packet is sent by one end and received by the

@@ -39,8 +39,8 @@ static uint32_t sit_down(struct handover_queue *q, uint64_t network, uint32_t mo
 {
 	uint32_t seat = claim(q, network), own = count_queued(q, network);
 
-	if (seat != NO_SEAT && (own > most || (own > 1 && count_queued(q,
-								       0) > CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED))) {
+	if (seat != NO_SEAT &&
+	    (own > most || (own > 1 && count_queued(q, 0) > CONTROL_SESSIONS_MAX - CONTROL_SESSIONS_RESERVED))) {
 		handover_session_ended(q, seat);
 		return NO_SEAT;
 	}

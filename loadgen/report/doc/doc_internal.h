@@ -21,7 +21,8 @@ enum doc_kind {
 	DOC_CODE,		/* text, with newlines and tabs */
 	DOC_FILE,		/* path, text; or to (a section's id), text */
 	DOC_TABLE,		/* name, title, toned (bool), columns: [{title, unit, number (bool)}],
-				 * rows: [{tone, cells: [text, or [number or null, decimals], or {text, to: a section's id}]}] */
+				 * rows: [{tone, cells: [text, or [number or null, decimals], or {text, to: a section's
+				 * id}]}] */
 	DOC_CHART,		/* id, title, svg, detail */
 	DOC_END,		/* there is no block */
 };

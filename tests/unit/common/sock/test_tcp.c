@@ -25,8 +25,8 @@ TEST(parse__nothing_or_default__nodelay_alone)
 
 TEST(parse__each_option__its_value)
 {
-	assert_int_equal(tcp_parse("nodelay=off,quickack=on,send-buffer=1M,receive-buffer=65536,busy-poll=20,zerocopy=64k,"
-				   "congestion=reno", &o, err, sizeof(err)), 0);
+	assert_int_equal(tcp_parse("nodelay=off,quickack=on,send-buffer=1M,receive-buffer=65536,busy-poll=20,"
+				   "zerocopy=64k,congestion=reno", &o, err, sizeof(err)), 0);
 	assert_true(o.delay);
 	assert_true(o.quickack);
 	assert_int_equal(o.send_buffer, 1 << 20);

@@ -32,7 +32,7 @@ static json_t *read(const char *text)
 	return o;
 }
 
-#define ASKED "{'tuning': {'path_mtu': '%s', 'cpu_list': %s, 'realtime': %s, 'ack_timeout_ns': 268435456, "
+#define ASKED "{'tuning': {'path_mtu': '%s', 'cpu_list': %s, 'realtime': %s, 'ack_timeout_ns': 268435456, " \
 	      "'retry_count': %d}}"
 #define THREAD "{'cpus': '%s', 'realtime': %s, 'inline_wanted_bytes': 1024, 'inline_granted_bytes': %d, " \
 	       "'qp': {'path_mtu_bytes': %d, 'ack_timeout_ns': 268435456, 'retry_count': 6}}"

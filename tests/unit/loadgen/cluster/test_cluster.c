@@ -466,7 +466,8 @@ TEST(clock__leader_5000_s_ahead__found_within_the_error)
 		assert_int_equal(asked, 8);
 		assert_true(is_there(of_run("up/at/clock.1")));
 		assert_true(cluster_clock_error_ns(cluster) < 60 * NS_PER_S);
-		assert_true(llabs(cluster_clock_offset_ns(cluster) - AHEAD_NS) <= (int64_t)cluster_clock_error_ns(cluster) + 1);
+		assert_true(llabs(cluster_clock_offset_ns(cluster) - AHEAD_NS) <=
+			    (int64_t)cluster_clock_error_ns(cluster) + 1);
 		end();
 	}
 }
@@ -702,7 +703,8 @@ TEST(hostile__notes_that_take_too_much__put_out_and_named)
 	for (unsigned i = 0; i < 120; i++)
 		change(of_run("up/part/b%u.1.%u", i / 32, i % 32), value, part);
 	free(value);
-	hear("lost 1 host bob (rank 1) is put out of the run: its notes take more than 96 MiB of the leader's memory\n");
+	hear("lost 1 host bob (rank 1) is put out of the run: its notes take more than 96 MiB of the leader's "
+	     "memory\n");
 	assert_false(is_there("members/host/" OTHER_1));
 	end();
 }

@@ -342,7 +342,7 @@ TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, set_up, report_rig_te
 
 TEST_WITH(run__a_run_that_cannot_be__its_round_does_not_count, set_up, report_rig_tear_down)
 {
-	json_t *suite, *o;
+	json_t *suite, *o, *points, *candidates, *rows;
 
 	failing_run = 4;
 	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_ENVIRONMENT);
@@ -350,10 +350,10 @@ TEST_WITH(run__a_run_that_cannot_be__its_round_does_not_count, set_up, report_ri
 	suite = read_results();
 	o = comparison_of(suite);
 	assert_float_equal(json_number_at(o, "rounds"), 1, 0);
-	assert_string_equal(json_text_at(json_array_get(json_at(json_array_get(json_at(json_array_get(json_at(o,
-													      "points"),
-													      0),
-		"candidates"), 0), "rows"), 0), "verdict"), "unknown");
+	points = json_at(o, "points");
+	candidates = json_at(json_array_get(points, 0), "candidates");
+	rows = json_at(json_array_get(candidates, 0), "rows");
+	assert_string_equal(json_text_at(json_array_get(rows, 0), "verdict"), "unknown");
 	json_decref(suite);
 }
 

@@ -60,7 +60,8 @@ TEST(check_step__figures_beyond_the_options__each_named)
 	options_refused("--message-auth --message-size 31",
 			"--message-size: 31 is not allowed with --workload echo --message-auth; "
 			"allowed: 32 to");
-	options_taken("--workload small --verify --message-auth --message-size 36,64 --clients 8 --repeat 2 --rate 500");
+	options_taken("--workload small --verify --message-auth --message-size 36,64 --clients 8 --repeat 2 "
+		      "--rate 500");
 	assert_int_equal(workload_check_step(&options, &fits, err, sizeof(err)), 0);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		assert_int_equal(workload_check_step(&options, &refused[i].f, err, sizeof(err)), -EINVAL);

@@ -438,7 +438,7 @@ static void failure_test(void **state)
 	server_assert_all_back();
 }
 
-#define FAILURE_TEST(name, ...) { name, failure_test, server_rig_init, server_rig_stop,
+#define FAILURE_TEST(name, ...) { name, failure_test, server_rig_init, server_rig_stop, \
 				  &(struct failure){ __VA_ARGS__ } }
 static const struct CMUnitTest failure_tests[] = {
 	FAILURE_TEST("request__accept_fails__rejected_and_all_released",
