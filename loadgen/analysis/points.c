@@ -112,7 +112,7 @@ double points_main_rate(const json_t *steps)
 			break;
 		swept |= is_same_point(first, step) && rate != json_number_at(first, "offered_per_s");
 		lowest = fmin(lowest, rate);
-		if (read_is_measured(step) && !read_has_flag(step, "behind_schedule"))
+		if (read_is_measured(step) && !read_has_flag(step, VALIDITY_behind_schedule))
 			highest = fmax(highest, rate); /* a NAN does not count */
 	}
 	return !swept ? NAN : isfinite(highest) ? highest : lowest;

@@ -92,36 +92,13 @@ static json_t *machine_resources(const struct step *s)
 
 static json_t *validity_json(const struct step *s, const struct loadgen_config *cfg)
 {
-	const bool has[VALIDITY_FLAGS] = {
-		[VALIDITY_NOT_STEADY] = s->measured && !s->steady,
-		[VALIDITY_GENERATOR_SATURATED] = s->generator_saturated,
-		[VALIDITY_STEP_TIMEOUT] = s->step_timeout,
-		[VALIDITY_MEMORY_FLOOR] = s->floor == FLOOR_MEMORY,
-		[VALIDITY_CPU_FLOOR] = s->floor == FLOOR_CPU,
-		[VALIDITY_REPLIES_MISSING] = s->replies_missing,
-		[VALIDITY_CLOCK_HOLE] = step_has_hole(s),
-		[VALIDITY_REPLIES_STALLED] = step_is_stalled(s),
-		[VALIDITY_SERVER_POOLS_NOT_RESTORED] = s->pools == POOLS_NOT_RESTORED,
-		[VALIDITY_SERVER_POOLS_UNKNOWN] = s->pools == POOLS_UNKNOWN,
-		[VALIDITY_NOT_MEASURED] = !s->measured,
-		[VALIDITY_LITTLES_LAW_VIOLATED] = fabs(step_littles_residual(s, cfg)) > STEP_LITTLE_RESIDUAL,
-		[VALIDITY_CLIENTS_COME_AND_GO] = cfg->churn_per_s > 0,
-		[VALIDITY_OUTAGES] = s->outages > 0,
-		/* With several rails the server counts connections, not clients, and there may be several servers. */
-		[VALIDITY_SERVER_COUNTS_DIFFER] = cfg->n_rails < 2 && s->server_connected >= 0 &&
-						  s->server_connected != (int64_t)s->connected_peak,
-		[VALIDITY_BEHIND_SCHEDULE] = step_is_behind(s),
-		[VALIDITY_ITERATIONS_MISSING] = step_lacks_iterations(s, cfg),
-		[VALIDITY_RAILS_DROPPED] = s->rails_dropped > 0,
-		[VALIDITY_SKEW] = s->hosts.max_skew_ns && s->hosts.start_skew_ns > s->hosts.max_skew_ns,
-		[VALIDITY_HOST_LOST_CONTINUED] = s->hosts.host_lost,
-		[VALIDITY_SHARED_MACHINE] = !cfg->server,
-	};
 	json_t *a = json_array();
 
-	for (int i = 0; i < VALIDITY_FLAGS; i++)
-		if (has[i])
-			json_array_append_new(a, json_string(validity_flags[i].name));
+#define X(name, condition, badge, meaning) \
+	if (condition) \
+		json_array_append_new(a, json_string(#name));
+	VALIDITY_ROWS(X)
+#undef X
 	return a;
 }
 
