@@ -112,11 +112,8 @@ struct step {
 	int64_t server_connected;	/* the server's own count once all clients were connected; -1: unknown */
 	uint64_t connect_wall_ns;	/* from the first client's start until the last one was connected */
 	uint64_t span_ns;		/* from the first client's start until all were told to leave; 0: not known */
+	union step_hists hists;
 	struct hist *stages[STAGE_TIMED], *total;	/* full and resumed handshakes together */
-	struct hist *psn_generate;	/* a part of the stage psn_exchange */
-	struct hist *kind_stages[HANDSHAKE_N][STAGE_TIMED], *kind_total[HANDSHAKE_N];	/* by kind of handshake */
-	struct hist *away_ns, *outage_ns, *response;
-	struct hist *service, *lag;	/* open loop only */
 	uint64_t phase_ns[STAGE_TIMED];	/* with --phased: wall time of each phase; 0: not reached */
 	struct fail_table retried;	/* failures that led to another attempt */
 	struct step_fairness fairness, stream_fairness[WORKLOAD_STREAMS_MAX];
@@ -126,7 +123,6 @@ struct step {
 	 * time, for Little's law: throughput x mean latency wrongly includes the first and misses the second. */
 	double carried_in, carried_out;
 	double kind_per_s[WORKLOAD_KINDS_MAX];	/* operations per second of each kind */
-	struct hist *kind_response[WORKLOAD_KINDS_MAX];
 	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];	/* struct worker_stream */
 	double sends_per_s;		/* SENDs that carried the messages */
 	bool loopback;			/* server and generator are on one machine */
@@ -171,6 +167,8 @@ void step_keep_report(struct step *s, uint32_t target, enum step_report which, j
 /* Adds up the workers' counters at the end of the step. With several servers, worker i uses server i % n_targets. */
 void step_collect(struct step *s, struct worker *const *workers, uint32_t n_workers,
 		  const struct loadgen_config *cfg);
+/* Adds the histograms of a worker or host. */
+void step_add_hists(struct step *s, const union step_hists *of);
 /* Call after step_collect for each worker whose device failed, to count the clients that were connected or connecting:
  * its thread ended with the device and cannot. `st` are the counters of the worker with this index. */
 void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats *st);

@@ -134,31 +134,19 @@ uint64_t step_field_most(const struct step_field *f)
 	return STEP_WHOLE_MOST;
 }
 
-static struct step_hist *put_hist(struct step_hist *to, struct hist *h, const char *group, const char *name)
+const char *step_hist_name(size_t i, char name[STEP_HIST_NAME])
 {
-	snprintf(to->name, sizeof(to->name), "%s%s", group, name);
-	to->hist = h;
-	return to + 1;
-}
+	static const char *const kinds[HANDSHAKE_N] = { "full", "resumed" };
+	static const char *const others[] = { "psn_generate", "away", "outage", "response", "service", "lag" };
+	size_t stages = HANDSHAKE_N * STAGE_TIMED, totals = stages + HANDSHAKE_N;
 
-void step_hists(const struct step *s, struct step_hist out[STEP_PACK_HISTS])
-{
-	static const char *const kinds[HANDSHAKE_N] = { "full.", "resumed." };
-	char number[16];
-
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			out = put_hist(out, s->kind_stages[k][i], kinds[k], stage_names[i]);
-		out = put_hist(out, s->kind_total[k], kinds[k], "total");
-	}
-	for (int i = 0; i < WORKLOAD_KINDS_MAX; i++) {
-		snprintf(number, sizeof(number), "%d", i);
-		out = put_hist(out, s->kind_response[i], "kind.", number);
-	}
-	out = put_hist(out, s->psn_generate, "", "psn_generate");
-	out = put_hist(out, s->away_ns, "", "away");
-	out = put_hist(out, s->outage_ns, "", "outage");
-	out = put_hist(out, s->response, "", "response");
-	out = put_hist(out, s->service, "", "service");
-	put_hist(out, s->lag, "", "lag");
+	if (i < stages)
+		snprintf(name, STEP_HIST_NAME, "%s.%s", kinds[i / STAGE_TIMED], stage_names[i % STAGE_TIMED]);
+	else if (i < totals)
+		snprintf(name, STEP_HIST_NAME, "%s.total", kinds[i - stages]);
+	else if (i < totals + WORKLOAD_KINDS_MAX)
+		snprintf(name, STEP_HIST_NAME, "kind.%zu", i - totals);
+	else
+		snprintf(name, STEP_HIST_NAME, "%s", others[i - totals - WORKLOAD_KINDS_MAX]);
+	return name;
 }

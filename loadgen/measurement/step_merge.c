@@ -108,20 +108,14 @@ static int get_fields(struct reader *r, const struct step_field *f, const json_t
 
 static int get_hists(struct reader *r, const json_t *o)
 {
-	struct step_hist hists[STEP_PACK_HISTS];
-	struct step *s = r->step;
+	struct hist **hists = r->step->hists.all;
+	char name[STEP_HIST_NAME];
 	int ret = 0;
 
-	step_hists(s, hists);
-	for (size_t i = 0; i < STEP_PACK_HISTS && !ret; i++) {
-		ret = hist_unpack(json_object_get(o, hists[i].name), hists[i].hist);
-		if (ret == -EINVAL || hist_count(hists[i].hist) > STEP_WHOLE_MOST)
-			ret = damaged(r, hists[i].name, "is no histogram");
-	}
-	for (int k = 0; k < HANDSHAKE_N && !ret; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			hist_add(s->stages[i], s->kind_stages[k][i]);
-		hist_add(s->total, s->kind_total[k]);
+	for (size_t i = 0; i < STEP_HISTS && !ret; i++) {
+		ret = hist_unpack(json_object_get(o, step_hist_name(i, name)), hists[i]);
+		if (ret == -EINVAL || hist_count(hists[i]) > STEP_WHOLE_MOST)
+			ret = damaged(r, name, "is no histogram");
 	}
 	return ret;
 }
@@ -368,19 +362,6 @@ static void add_fields(const struct step_field *f, void *into, const void *from)
 		}
 }
 
-static void add_hists(struct step *into, const struct step *from)
-{
-	struct step_hist to[STEP_PACK_HISTS], of[STEP_PACK_HISTS];
-
-	step_hists(into, to);
-	step_hists(from, of);
-	for (size_t i = 0; i < STEP_PACK_HISTS; i++)
-		hist_add(to[i].hist, of[i].hist);
-	for (int i = 0; i < STAGE_TIMED; i++)
-		hist_add(into->stages[i], from->stages[i]);
-	hist_add(into->total, from->total);
-}
-
 static void add_fairness(struct step_fairness *to, const struct step_fairness *of)
 {
 	if (of->clients == 0)
@@ -448,7 +429,7 @@ static void merge_host(struct step *into, const struct reader *r)
 	if (into->rate)
 		into->offered_per_s = (double)into->rate;
 	add_moment(into, r);
-	add_hists(into, s);
+	step_add_hists(into, &s->hists);
 	fail_table_add(&into->failures, &s->failures);
 	fail_table_add(&into->retried, &s->retried);
 	add_fairness(&into->fairness, &s->fairness);

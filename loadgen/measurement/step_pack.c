@@ -38,12 +38,11 @@ static json_t *fields_json(const struct step_field *f, const void *base)
 
 static json_t *hists_json(const struct step *s)
 {
-	struct step_hist hists[STEP_PACK_HISTS];
 	json_t *o = json_object();
+	char name[STEP_HIST_NAME];
 
-	step_hists(s, hists);
-	for (size_t i = 0; i < STEP_PACK_HISTS; i++)
-		json_object_set_new(o, hists[i].name, hist_pack(hists[i].hist));
+	for (size_t i = 0; i < STEP_HISTS; i++)
+		json_object_set_new(o, step_hist_name(i, name), hist_pack(s->hists.all[i]));
 	return o;
 }
 
