@@ -7,6 +7,7 @@
 
 #include "common/base/json_at.h"
 #include "common/hist/hist.h"
+#include "common/hist/latency_json.h"
 #include "loadgen/measurement/rates.h"
 #include "loadgen/measurement/step.h"
 
@@ -56,13 +57,6 @@ static double latency_of(const struct slo_term *t, const struct hist *h)
 	return hist_supports(h, t->percentile) ? (double)hist_percentile(h, t->percentile) : NAN;
 }
 
-static double jitter_of(const struct hist *h)
-{
-	double p50 = (double)hist_percentile(h, 50);
-
-	return hist_supports(h, 99) && p50 > 0 ? (double)hist_percentile(h, 99) / p50 : NAN;
-}
-
 static double measure(const struct slo_term *t, const struct step *s)
 {
 	struct rates r = rates_of(s);
@@ -72,7 +66,7 @@ static double measure(const struct slo_term *t, const struct step *s)
 	case SLO_TIMEOUTS: return rates_ratio(&r, r.timeouts);
 	case SLO_RETRIES: return rates_ratio(&r, r.retries);
 	case SLO_REFUSALS: return rates_ratio(&r, r.refusals);
-	case SLO_JITTER: return jitter_of(s->hists.response);
+	case SLO_JITTER: return latency_jitter(s->hists.response);
 	case SLO_ERRORS: return s->target ? (double)(s->failed + s->dropped) / s->target : NAN;
 	case SLO_MSGS_RATE: return s->measured ? s->messages_per_s : NAN;
 	case SLO_BYTES_RATE: return s->measured ? s->bytes_per_s : NAN;
