@@ -50,21 +50,14 @@ void step_free(struct step *s)
 {
 	if (!s)
 		return;
+	json_t *const kept[] = { s->begin.server, s->end.server, s->marked, s->baseline, s->held, s->after, s->network_marked,
+				 s->network_connected, s->begin.network, s->end.network, s->hosts.network, s->hosts.connecting };
+
 	hists_free(s->hists.all, STEP_HISTS);
 	hists_free(s->stages, STAGE_TIMED);
 	hist_free(s->total);
-	json_decref(s->begin.server);
-	json_decref(s->end.server);
-	json_decref(s->marked);
-	json_decref(s->network_marked);
-	json_decref(s->network_connected);
-	json_decref(s->begin.network);
-	json_decref(s->end.network);
-	json_decref(s->baseline);
-	json_decref(s->held);
-	json_decref(s->after);
-	json_decref(s->hosts.network);
-	json_decref(s->hosts.connecting);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		json_decref(kept[i]);
 	for (uint32_t i = 0; i < s->n_targets; i++) {
 		hist_free(s->targets[i].total);
 		hist_free(s->targets[i].response);
@@ -125,17 +118,22 @@ static bool is_steady(const struct step *s)
 	       !(fabs(step_drift(s, true)) > STEP_STEADY_P99);
 }
 
+void step_add_fairness(struct step_fairness *to, const struct step_fairness *of)
+{
+	if (of->clients == 0)
+		return;
+	to->min = to->clients ? MIN(to->min, of->min) : of->min;
+	to->max = MAX(to->max, of->max);
+	to->clients += of->clients;
+	to->sum += of->sum;
+	to->squares += of->squares;
+}
+
 static void collect_fairness(struct step_fairness *f, const struct worker_fairness *of)
 {
-	uint64_t n = counter_get(&of->n), min = counter_get(&of->min), max = counter_get(&of->max);
-
-	if (n == 0)
-		return;
-	f->min = f->clients == 0 || min < f->min ? min : f->min;
-	f->max = max > f->max ? max : f->max;
-	f->clients += n;
-	f->sum += (double)counter_get(&of->sum);
-	f->squares += atomic_load((_Atomic double *)&of->squares);
+	step_add_fairness(f, &(struct step_fairness){
+		.clients = counter_get(&of->n), .sum = (double)counter_get(&of->sum), .min = counter_get(&of->min),
+		.max = counter_get(&of->max), .squares = atomic_load((_Atomic double *)&of->squares) });
 }
 
 static void collect_streams(struct step *s, const struct worker_stats *st)

@@ -167,8 +167,9 @@ void step_keep_report(struct step *s, uint32_t target, enum step_report which, j
 /* Adds up the workers' counters at the end of the step. With several servers, worker i uses server i % n_targets. */
 void step_collect(struct step *s, struct worker *const *workers, uint32_t n_workers,
 		  const struct loadgen_config *cfg);
-/* Adds the histograms of a worker or host. */
+/* Adds what a worker or host has. */
 void step_add_hists(struct step *s, const union step_hists *of);
+void step_add_fairness(struct step_fairness *to, const struct step_fairness *of);
 /* Call after step_collect for each worker whose device failed, to count the clients that were connected or connecting:
  * its thread ended with the device and cannot. `st` are the counters of the worker with this index. */
 void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats *st);

@@ -77,6 +77,16 @@ const struct step_field step_target_fields[] = {
 	{ .name = NULL },
 };
 
+#define FAIRNESS(field, type, rule) FIELDS(struct step_fairness, field, type, rule, 1)
+const struct step_field step_fairness_fields[] = {
+	FAIRNESS(clients, STEP_U64, STEP_ADD),
+	FAIRNESS(sum, STEP_REAL, STEP_ADD),
+	FAIRNESS(squares, STEP_REAL, STEP_ADD),
+	FAIRNESS(min, STEP_U64, STEP_ADD),
+	FAIRNESS(max, STEP_U64, STEP_MAX),
+	{ .name = NULL },
+};
+
 static const size_t sizes[] = { [STEP_U32] = sizeof(uint32_t), [STEP_U64] = sizeof(uint64_t), [STEP_REAL] = sizeof(double),
 				[STEP_FLAG] = sizeof(bool), [STEP_FLOOR] = sizeof(enum step_floor) };
 

@@ -25,6 +25,8 @@ struct step_field {
 extern const struct step_field step_fields[], step_moment_fields[];
 /* Fields of struct step_target, the part of a step that belongs to one of several servers. */
 extern const struct step_field step_target_fields[];
+/* Fields of struct step_fairness, which step_add_fairness adds. */
+extern const struct step_field step_fairness_fields[];
 
 /* Element `i` of a field in the struct at `base`. The `_whole` variant is exact for whole numbers of any size. */
 double step_field_get(const struct step_field *f, const void *base, uint32_t i);

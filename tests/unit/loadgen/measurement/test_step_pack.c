@@ -473,7 +473,7 @@ TEST(merge__damaged_member__named)
 	assert_refused("failures.rows", json_pack("[[i, i, i, i]]", STAGE_N, 1, 1, 1), "\"failures\"");
 	assert_refused("failures.rows", json_pack("[[i, i, i, i, i]]", 1, 1, 1, 1, 1), "\"failures\"");
 	assert_refused("retried.overflow", json_true(), "\"retried\"");
-	assert_refused("fairness.squares", json_string("x"), "\"fairness\"");
+	assert_refused("fairness.squares", json_string("x"), "\"squares\"");
 	assert_refused("streams", json_object(), "\"streams\"");
 	assert_refused("steady", json_null(), "\"steady\"");
 	assert_refused("intervals", json_pack("[[f]]", 1.0), "\"intervals\"");
