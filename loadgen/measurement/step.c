@@ -163,7 +163,7 @@ static void collect_counters(struct step *s, const struct worker_stats *st)
 {
 #define STEP_ADD(a, b) ((a) + (b))
 #define STEP_MAX(a, b) MAX(a, b)
-#define X(type, name, rule, path) s->name = (type##_COUNTER)rule(s->name, counter_get(&st->name));
+#define X(type, name, rule, path) s->name = (type##_C)rule(s->name, counter_get(&st->name));
 	STEP_COUNTERS(X)
 #undef X
 }

@@ -10,39 +10,16 @@
 #define MOMENT(name, field) { name, offsetof(struct step_moment, field), STEP_U64, STEP_ADD, 1 }
 
 const struct step_field step_fields[] = {
-	FIELD(target, STEP_U32, STEP_ADD),
-	FIELD(senders, STEP_U32, STEP_ADD),
-	FIELD(offered_per_s, STEP_REAL, STEP_ADD),
+#define X(type, name, rule) FIELD(name, type, rule),
+	STEP_FIGURES(X)
+#undef X
 #define X(type, name, rule, path) FIELD(name, type, rule),
 	STEP_COUNTERS(X)
 #undef X
-	FIELD(connected_peak, STEP_U32, STEP_ADD),
-	FIELD(connected_held, STEP_U32, STEP_ADD),
-	FIELD(connect_wall_ns, STEP_U64, STEP_MAX),
-	FIELD(span_ns, STEP_U64, STEP_MAX),
 	FIELDS(struct step, phase_ns, STEP_U64, STEP_MAX, STAGE_TIMED),
-	FIELD(measured_s, STEP_REAL, STEP_MAX),
-	FIELD(messages_per_s, STEP_REAL, STEP_ADD),
-	FIELD(carried_in, STEP_REAL, STEP_ADD),
-	FIELD(carried_out, STEP_REAL, STEP_ADD),
-	FIELD(bytes_per_s, STEP_REAL, STEP_ADD),
 	FIELDS(struct step, kind_per_s, STEP_REAL, STEP_ADD, WORKLOAD_KINDS_MAX),
 	FIELDS(struct step, stream_took_ns, STEP_REAL, STEP_ADD, WORKLOAD_STREAMS_MAX),
 	FIELDS(struct step, stream_waited_ns, STEP_REAL, STEP_ADD, WORKLOAD_STREAMS_MAX),
-	FIELD(sends_per_s, STEP_REAL, STEP_ADD),
-	FIELD(loopback, STEP_FLAG, STEP_MAX),
-	FIELD(started, STEP_FLAG, STEP_MAX),
-	FIELD(measured, STEP_FLAG, STEP_MAX),
-	FIELD(generator_saturated, STEP_FLAG, STEP_MAX),
-	FIELD(step_timeout, STEP_FLAG, STEP_MAX),
-	FIELD(replies_missing, STEP_FLAG, STEP_MAX),
-	FIELD(generator_failed, STEP_FLAG, STEP_MAX),
-	FIELD(floor, STEP_FLOOR, STEP_MAX),
-	FIELD(messages_all, STEP_U64, STEP_ADD),
-	FIELD(qps, STEP_U64, STEP_ADD),
-	FIELD(cqs, STEP_U64, STEP_ADD),
-	FIELD(mrs, STEP_U64, STEP_ADD),
-	FIELD(pinned_bytes, STEP_U64, STEP_ADD),
 	{ .name = NULL },
 };
 
