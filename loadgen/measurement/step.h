@@ -95,7 +95,7 @@ struct step_hosts {
 /* The figures of a step that are added over the load hosts, apart from its counters, arrays and histograms: step_fields.c hands
  * them from host to host. X(type, name, rule): the type (STEP_U32, STEP_U64, STEP_REAL, STEP_FLAG, STEP_FLOOR) and how values
  * add up (STEP_ADD, STEP_MAX; of flags STEP_MAX is their OR). */
-#define STEP_FIGURES(X) \
+#define STEP_SUMS(X) \
 	X(STEP_U32, target, STEP_ADD)		/* clients */ \
 	X(STEP_U32, senders, STEP_ADD)		/* clients that were to send (--active); `target` until the caller sets it */ \
 	X(STEP_REAL, offered_per_s, STEP_ADD)	/* part of `rate`, or --rate-per-client x senders; 0: closed loop */ \
@@ -134,7 +134,7 @@ struct step_hosts {
 
 struct step {
 #define X(type, name, rule) type##_C name;
-	STEP_FIGURES(X)
+	STEP_SUMS(X)
 #undef X
 #define X(type, name, rule, path) type##_C name;
 	STEP_COUNTERS(X)

@@ -11,7 +11,7 @@
 
 const struct step_field step_fields[] = {
 #define X(type, name, rule) FIELD(name, type, rule),
-	STEP_FIGURES(X)
+	STEP_SUMS(X)
 #undef X
 #define X(type, name, rule, path) FIELD(name, type, rule),
 	STEP_COUNTERS(X)
