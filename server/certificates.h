@@ -33,7 +33,7 @@ void certificates_end(struct certificates *c);
  * files, and from now on reads them again at SIGHUP and warns of expiry, once a day and when it happens. */
 void certificates_start(struct certificates *c);
 
-/* What SIGHUP does: offers new contexts to all shards and returns true, or logs a line and changes nothing. */
+/* Handles SIGHUP: offers new contexts to all shards and returns true, or logs a line and changes nothing. */
 bool certificates_reload(struct certificates *c);
 
 /* The object `certificates` of STATS. `c` may be NULL: unknown. */

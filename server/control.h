@@ -19,7 +19,7 @@ int control_new(struct server *server, struct ev_loop *loop, struct control **ou
 /* Call it on the loop after a shard called server->wake_main: takes new sessions over, and answers those that waited
  * for shards to publish. */
 void control_wake(struct control *t);
-/* Ends all sessions with close_notify, because the server stops. Those that shards hand over later end at once. */
+/* Ends all sessions with close_notify, because the server stops. Sessions handed over by shards later end at once. */
 void control_stop(struct control *t);
 /* After the shards' threads ended, and before the shards are freed, whose TLS contexts sessions use. NULL-safe. */
 void control_free(struct control *t);

@@ -49,7 +49,7 @@ struct session {
 	struct ev_loop *loop;
 	ev_signal interrupt, terminate;
 	ev_timer timer;		/* deadline of an answer; ping: next send; next attempt to connect */
-	struct backoff backoff;	/* of a lost connection */
+	struct backoff backoff;	/* pauses after a lost connection */
 	uint64_t outages, outage_sum_ns, outage_max_ns;	/* outages that have ended */
 	uint64_t sent, received, repeated;	/* ping: messages sent, replies, messages resent on a new connection */
 	uint64_t sent_ns;	/* when the message in flight was sent */

@@ -46,7 +46,7 @@ static void text_add(struct text *t, const char *format, ...)
 	n = vsnprintf(t->buf + t->len, t->size - t->len, format, ap);
 	va_end(ap);
 	if (n > 0)
-		t->len += (size_t)n;	/* of the uncut text; at `size` or beyond, buf is full */
+		t->len += (size_t)n;	/* length of the uncut text; from `size` on, buf is full */
 }
 
 /* Adds what the user typed, cut to SHOWN_MAX bytes, with control characters as digits. */
@@ -71,7 +71,7 @@ struct walk {
 	const struct opts_spec *spec;
 	int argc;
 	char **argv;
-	struct option options[OPTS_MAX + 3];	/* of the table, --help, --version, and the end */
+	struct option options[OPTS_MAX + 3];	/* those of the table, --help, --version, and the end */
 	const char *arg;	/* the argument as typed */
 	const char *name;	/* in it, after the dashes; not terminated at `=` */
 	size_t name_len;
@@ -79,7 +79,7 @@ struct walk {
 	const char *value;	/* NULL: none given */
 };
 
-#define CODE_FIRST 256	/* what getopt_long returns for the table's first option */
+#define CODE_FIRST 256	/* value of getopt_long for the first option of the table */
 
 static void walk_begin(struct walk *w, const struct opts_spec *spec, int argc, char **argv)
 {
@@ -201,7 +201,7 @@ static const char *check_value(const struct walk *w, void *config)
 struct given {
 	const struct opts_spec *spec;
 	bool seen[OPTS_MAX];
-	const char *value[OPTS_MAX];	/* of an option that is no flag */
+	const char *value[OPTS_MAX];	/* values of options other than flags */
 };
 
 /* The row of NAME or NAME=VALUE, an item of `length` bytes; its value in *value, or NULL. */

@@ -43,7 +43,7 @@ struct opt {
 	const char *name;	/* long name without dashes; the table is sorted by it */
 	const char *group;	/* name of a group of the program; NULL if it has none */
 	enum opt_type type;
-	size_t offset;		/* of the destination in the program's config struct */
+	size_t offset;		/* offset of the value in the program's config struct */
 	uint64_t min, max;	/* allowed range of a number: a count, bytes or ns; in lists, of each */
 	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
 	const char *metavar;	/* in --help: N, BYTES, SECONDS, FILE, ... ; NULL for a flag */
@@ -52,7 +52,7 @@ struct opt {
 	const char *needs;	/* options that have to be given as well, comma-separated; A|B: at least one of the two */
 	const char *excludes;	/* options that cannot be combined with this one, comma-separated */
 	bool common;		/* the short --help shows it */
-	bool per_host;		/* of several load hosts, each gives its own */
+	bool per_host;		/* each of several load hosts gives its own */
 	bool per_suite;		/* given for a whole suite, not for one of its entries */
 	const char *help;	/* one sentence */
 	const char *more;	/* further sentences for docs/options.md, in Markdown; NULL: none */
@@ -68,7 +68,7 @@ struct opts_group {
 
 struct opts_spec {
 	const char *program;	/* "rdma_server" */
-	const char *usage;	/* what follows the program's name in the usage line */
+	const char *usage;	/* the usage line after the program's name */
 	const char *summary;	/* a line or a few on what the program does */
 	const struct opt *opts;
 	size_t n_opts;

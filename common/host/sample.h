@@ -36,7 +36,7 @@ enum sample_figure {
 	SAMPLE_AVAILABLE_BYTES,		/* available to programs: MemAvailable */
 	SAMPLE_SLAB_BYTES,
 	SAMPLE_RUNNABLE,		/* threads that run or wait for a CPU */
-	/* of the program, which sets them itself (sampler_take sets NAN) */
+	/* of the program, which fills them in itself (sampler_take sets NAN) */
 	SAMPLE_QPS,
 	SAMPLE_CQS,
 	SAMPLE_MRS,

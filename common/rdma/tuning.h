@@ -15,7 +15,7 @@
 
 #include "common/rdma/cm.h"
 
-/* What --inline auto means: a message of this size or less is copied into the send queue. */
+/* With --inline auto, a message of at most this size is copied into the send queue. */
 #define TUNING_INLINE_AUTO 220u
 #define TUNING_INLINE_MAX 4096u
 #define TUNING_CPUS_MAX 1024
@@ -28,7 +28,7 @@ extern const char *const tuning_numa_names[];	/* in the order of the enum, NULL-
 struct tuning {
 	const char *inline_text;	/* --inline: auto, off or a number of bytes */
 	uint64_t post_list;		/* sends with one doorbell, at most */
-	uint64_t signal_every;		/* a completion for so many sends; 0: as suits each */
+	uint64_t signal_every;		/* one completion per this many sends; 0: chosen for each use */
 	uint64_t srq_depth;		/* receive buffers of a thread, at most; 0: what is needed */
 	uint64_t cq_depth;		/* entries of a completion queue, at most; 0: the device's */
 	int path_mtu;			/* index in tuning_mtu_names */

@@ -20,12 +20,12 @@ struct dev;
 /* Seats beside these for newcomers, until the main thread has made room for them or refused them. */
 #define SIZES_CONTROL_SESSIONS_SPARE 8u
 
-/* What devices allow; of several the lowest. */
+/* Limits of a device; of several devices, the lowest of each. */
 struct sizes_device {
 	uint64_t max_qp, max_cqe, max_srq_wr;
 };
 
-/* Of one endpoint (common/rdma/ep.h): of a shard of the server, or of a worker of the load generator for one device. */
+/* Sizes of one endpoint (common/rdma/ep.h): a shard of the server, or a worker of the load generator on one device. */
 struct sizes {
 	uint32_t clients;	/* connections at a time */
 	uint32_t recv_depth;	/* messages that they may have in flight together; the SRQ holds EP_BATCH more */
@@ -81,12 +81,12 @@ uint64_t sizes_server_fds(const struct sizes_server *s);
  * once, and over sockets each keeps one. */
 uint64_t sizes_generator_fds(uint64_t clients, uint64_t connecting, bool sockets);
 
-/* Accepted sockets of a shard of so many clients that may wait for a place, at most, with `spare_fds` descriptors beside
- * those of sizes_server_fds for all shards. */
+/* Most accepted sockets that may wait for a place in a shard for `clients` clients. All shards together have
+ * `spare_fds` descriptors besides those of sizes_server_fds. */
 uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards);
 
-/* Memory that peers can make a server hold: what, on whose behalf, and the most that it comes to. docs/security.md ("Memory that
- * peers can take") explains each row. What the kernel holds for sockets is not here: net.ipv4.tcp_mem limits that. */
+/* Memory that peers can make a server hold: its kind, for whom, and its maximum. docs/security.md ("Memory that peers
+ * can take") explains each row. Socket memory of the kernel is not included: net.ipv4.tcp_mem limits it. */
 enum {
 	HELD_REGISTERED,	/* receive buffers for RDMA; resident from the start */
 	HELD_REGIONS,
@@ -99,7 +99,7 @@ enum {
 
 struct held_row {
 	const char *what, *per;
-	uint64_t number, each_bytes;	/* of `per`; bytes of each */
+	uint64_t number, each_bytes;	/* number of `per`; bytes for each */
 };
 
 /* Memory of all control sessions' marks (server/report.h). */

@@ -34,7 +34,7 @@ static const struct key {
 };
 
 static const struct tcp_options as_default;
-/* What programs set that want short round trips and full pipes. */
+/* Common settings of programs that need short round trips and full pipes. */
 static const struct tcp_options as_tuned = { .quickack = true, .busy_poll_us = 50, .send_buffer = 4u << 20,
 					     .receive_buffer = 4u << 20 };
 

@@ -10,9 +10,9 @@
 
 #include <jansson.h>
 
-#define TCP_CONGESTION_BYTES 16	/* of a name with its end: the kernel's TCP_CA_NAME_MAX */
+#define TCP_CONGESTION_BYTES 16	/* a name with its final zero: the kernel's TCP_CA_NAME_MAX */
 
-/* All 0 is `default`: the kernel's, but for TCP_NODELAY, so that a message waits for no other one. */
+/* All zero is `default`: the kernel's settings plus TCP_NODELAY, so that a message does not wait for another one. */
 struct tcp_options {
 	bool delay;			/* TCP_NODELAY is off */
 	bool quickack;			/* TCP_QUICKACK, set again after each read: the kernel takes it back */
@@ -30,17 +30,17 @@ int tcp_parse(const char *text, struct tcp_options *out, char *err, size_t err_s
  * for. NULL when out of memory. */
 json_t *tcp_options_json(const struct tcp_options *o) __attribute__((warn_unused_result));
 
-/* Gives a connected socket its options, but for SO_ZEROCOPY: encrypting copies. What the kernel refuses stays as it is:
- * tcp_read tells. Some system calls, so once a connection. */
+/* Sets the options of a connected socket, except SO_ZEROCOPY, because encrypting copies anyway. Options that the kernel
+ * refuses keep their value; tcp_read shows it. Makes several system calls, so call it once per connection. */
 void tcp_apply(int fd, const struct tcp_options *o);
 /* SO_ZEROCOPY. False: the kernel has none. */
 bool tcp_skip_copies(int fd) __attribute__((warn_unused_result));
 /* TCP_QUICKACK again, after a read. A system call. */
 void tcp_ack_quickly(int fd);
-/* What is not sent yet goes nowhere: the close that follows resets the connection. */
+/* Discards data not sent yet: the next close resets the connection. */
 void tcp_abort_on_close(int fd);
 
-/* What a socket has (getsockopt(2)). */
+/* The options in effect on a socket (getsockopt(2)). */
 struct tcp_values {
 	uint64_t nodelay, quickack, send_buffer, receive_buffer, busy_poll_us, zerocopy, mss;
 	char congestion[TCP_CONGESTION_BYTES];

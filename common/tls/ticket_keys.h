@@ -29,7 +29,7 @@ struct ticket_seed {
 };
 
 struct ticket_ring {
-	uint8_t chain[TICKET_KEY_BYTES];	/* of the current epoch; that of the next one is derived from it */
+	uint8_t chain[TICKET_KEY_BYTES];	/* chain key of the current epoch, from which the next one is derived */
 	uint64_t start_ns, rotate_ns;
 	uint64_t epoch;
 	struct ticket_key current, previous;

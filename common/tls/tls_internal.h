@@ -32,7 +32,7 @@ struct tls_ctx {
 	struct tls_dates dates;
 	bool is_development;
 	_Atomic uint64_t log_due_ns;	/* earliest time of the next log line about a peer that was cut off */
-	_Atomic size_t refs;		/* of the owner, holders and connections, even on other threads */
+	_Atomic size_t refs;		/* held by the owner, holders and connections, even on other threads */
 };
 
 struct tls {

@@ -134,9 +134,9 @@ static bool is_usual_certificate_error(int code)
 	}
 }
 
-/* Statuses from the kernel are negative (-errno). Of a peer's reject reasons, those that a kernel sends by itself
- * (drivers/infiniband/core/cm.c): no resources, timeout, invalid communication id, service id or GID, stale connection;
- * and 28, which the peer's program sends. */
+/* Statuses from the kernel are negative (-errno). Usual reject reasons of a peer are those that a kernel sends by
+ * itself (drivers/infiniband/core/cm.c): no resources, timeout, invalid communication id, service id or GID, stale
+ * connection; and 28, sent by the peer's program. */
 static bool is_usual_cm_status(int code)
 {
 	return code <= 0 || code == 3 || code == 4 || code == 6 || code == 8 || code == FAIL_CM_STALE || code == 12 ||

@@ -12,23 +12,23 @@
 #define PART_BYTES_MAX (1024 * 1024)
 
 struct arrival {
-	bool arrived;		/* its note, if it has one, is whole */
-	bool said;		/* it said so; parts may be missing */
+	bool arrived;		/* the host has arrived, with its whole note if it has one */
+	bool said;		/* the host wrote its arrival key; parts of its note may be missing */
 	uint32_t parts, parts_here;
 	void *part[BARRIER_PARTS_MAX];
 	size_t bytes[BARRIER_PARTS_MAX];
 	json_t *note;
-	size_t memory;		/* of parts and note */
+	size_t memory;		/* memory that the parts and the note take */
 };
 
 struct barrier {
 	TAILQ_ENTRY(barrier) next;
 	char name[BARRIER_NAME_MAX + 1];
-	bool full;		/* it was returned as such */
-	struct arrival *of[];	/* by rank; NULL: nothing of it has come */
+	bool full;		/* barriers_next_full has returned it */
+	struct arrival *of[];	/* by rank; NULL: nothing of that host has come */
 };
 
-struct use {			/* of one host */
+struct use {			/* what one host uses */
 	uint32_t barriers;
 	size_t memory;
 };
@@ -36,7 +36,7 @@ struct use {			/* of one host */
 struct barriers {
 	uint32_t hosts, full;
 	size_t bytes_max;
-	size_t memory;		/* of all hosts */
+	size_t memory;		/* memory that all hosts use */
 	TAILQ_HEAD(, barrier) all;	/* in the order in which the first host arrived */
 	struct use use[];	/* by rank */
 };
@@ -172,7 +172,7 @@ static int read_note(struct barriers *b, uint32_t rank, struct arrival *a, const
 	return rc;
 }
 
-/* Makes the note of its parts once all of them are here. */
+/* Joins the parts into the note once all of them are here. */
 static int join_parts(struct barriers *b, uint32_t rank, struct arrival *a)
 {
 	size_t size = 0, at = 0;

@@ -112,27 +112,30 @@ struct candidate *candidates_find_leader(const struct candidates *all)
 	return first;
 }
 
-bool candidate_may_join(const struct candidate *leader, const struct candidate *c, cluster_check_fn *check, void *arg, char *why,
-			size_t why_size)
+bool candidate_may_join(const struct candidate *leader, const struct candidate *c, cluster_check_fn *check, void *arg,
+			char *why, size_t why_size)
 {
 	uint32_t wants = entry_hosts(c->entry), has = entry_hosts(leader->entry);
 	char name[HOST_NAME_BYTES];
 
 	entry_show_name(leader->entry, name);
 	if (!c->entry) {
-		snprintf(why, why_size, "what it wrote into its key is no entry of a host");
+		snprintf(why, why_size, "its key in etcd does not hold a valid host entry");
 		return false;
 	}
 	if (entry_is_true(c->entry, "leads")) {
-		snprintf(why, why_size, "host %s leads this run already; if it crashed, its key is gone within its lease", name);
+		snprintf(why, why_size, "host %s already leads this run; if it crashed, its key expires with its lease",
+			 name);
 		return false;
 	}
 	if (wants && wants != has) {
-		snprintf(why, why_size, "it wants a run of %u hosts (--hosts); that of %s, which leads, has %u", wants, name, has);
+		snprintf(why, why_size, "it wants a run of %u hosts (--hosts), but the run that host %s leads has %u",
+			 wants, name, has);
 		return false;
 	}
 	why[0] = 0;
-	if (check && !check(arg, json_object_get(leader->entry, "about"), json_object_get(c->entry, "about"), why, why_size)) {
+	if (check &&
+	    !check(arg, json_object_get(leader->entry, "about"), json_object_get(c->entry, "about"), why, why_size)) {
 		if (!why[0])
 			snprintf(why, why_size, "host %s, which leads, does not admit it", name);
 		return false;

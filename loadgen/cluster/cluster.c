@@ -29,8 +29,8 @@ static void on_waiting(struct ev_loop *loop, struct ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	snprintf(why, sizeof(why), "the run did not begin within %.0f s: %.400s", (double)c->cfg.join_timeout_ns / NS_PER_S,
-		 trouble ? trouble : members_waiting(c, text));
+	snprintf(why, sizeof(why), "the run did not begin within %.0f s: %.400s",
+		 (double)c->cfg.join_timeout_ns / NS_PER_S, trouble ? trouble : members_waiting(c, text));
 	cluster_be_out(c, -ETIMEDOUT, why);
 }
 
@@ -62,13 +62,13 @@ void cluster_free(struct cluster *c)
 	free(c);
 }
 
-int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
-		  struct cluster **out, char *err, size_t err_size)
+int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check,
+		  void *arg, struct cluster **out, char *err, size_t err_size)
 {
 	struct cluster *c = calloc(1, sizeof(*c));
 	int lease_s = (int)((cfg->etcd.lease_ns + NS_PER_S - 1) / NS_PER_S);
-	json_t *entry = json_pack("{s:i, s:b, s:b, s:i, s:o}", "hosts", (int)cfg->hosts, "leads", cfg->leads, "joins", cfg->joins,
-				  "lease_s", lease_s, "about", about);
+	json_t *entry = json_pack("{s:i, s:b, s:b, s:i, s:o}", "hosts", (int)cfg->hosts, "leads", cfg->leads, "joins",
+				  cfg->joins, "lease_s", lease_s, "about", about);
 	int rc;
 
 	if (!c || !entry) {
@@ -88,7 +88,7 @@ int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t
 	c->waiting.data = c;
 	c->candidates.early = json_object();
 	if (!c->candidates.early || !random_id(c->id) || !random_id(c->uuid)) {
-		snprintf(err, err_size, "memory ran out, or the kernel gives no random numbers");
+		snprintf(err, err_size, "out of memory, or the kernel provides no random numbers");
 		cluster_free(c);
 		return -ENOMEM;
 	}
@@ -103,7 +103,7 @@ int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t
 	return 0;
 }
 
-/* Runs the loop until this host has a rank, or is out. */
+/* Runs the loop until this host has a rank or is out of the run. */
 static int wait_for_seal(struct cluster *c, char *err, size_t err_size)
 {
 	c->joining = true;
@@ -124,14 +124,15 @@ static int wait_for_seal(struct cluster *c, char *err, size_t err_size)
 	return 0;
 }
 
-int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check, void *arg,
-		 struct cluster **out, char *err, size_t err_size)
+int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check,
+		 void *arg, struct cluster **out, char *err, size_t err_size)
 {
 	struct cluster *c;
 	int rc;
 
 	if (cfg->hosts > CLUSTER_HOSTS_MAX || (!cfg->hosts && !cfg->joins) || (cfg->leads && cfg->joins)) {
-		snprintf(err, err_size, "a run has 1 to %d hosts, and a host cannot both lead and only join", CLUSTER_HOSTS_MAX);
+		snprintf(err, err_size, "a run has 1 to %d hosts, and a host cannot both lead and only join",
+			 CLUSTER_HOSTS_MAX);
 		json_decref(about);
 		return -EINVAL;
 	}
@@ -140,7 +141,7 @@ int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t 
 		return rc;
 	rc = wait_for_seal(c, err, err_size);
 	if (rc) {
-		c->out = true;	/* what fails in etcd_close is nobody's affair */
+		c->out = true;	/* failures in etcd_close are not reported any more */
 		etcd_close(c->etcd, rc == -EIO ? 0 : LEAVE_NS);
 		cluster_free(c);
 		return rc;
@@ -160,7 +161,7 @@ static void on_left(void *arg, enum etcd_status status, const char *why)
 	c->left = true;
 }
 
-/* Tells the others why, and waits for etcd to have that and what was written before it. */
+/* Tells the other hosts why this one leaves, and waits until etcd has stored that and all earlier writes. */
 static void say_goodbye(struct cluster *c, const char *why)
 {
 	ev_tstamp end = ev_time() + (double)LEAVE_NS / NS_PER_S;

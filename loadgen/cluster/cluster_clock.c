@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How this host's clock stands to the leader's: round trips over etcd, of one host at a time. */
+/* Measures the offset of each host's clock from the leader's by round trips over etcd, one host at a time. */
 #include "loadgen/cluster/cluster_core.h"
 
 #include <stdio.h>
@@ -8,12 +8,12 @@
 #include "loadgen/cluster/value.h"
 
 #define CLOCK_ROUNDS	8
-#define CLOCK_ROUND_S	10.0		/* then the question is asked again */
-#define CLOCK_TURN_S	0.5		/* a host whose turn it is asks again within that, or loses its turn */
+#define CLOCK_ROUND_S	10.0		/* without an answer for that long, the host asks again */
+#define CLOCK_TURN_S	0.5		/* longest pause between two requests of the host whose turn it is */
 
 /* ---- Leader: answers */
 
-/* Answers the question of the host whose turn it is. Round trips of several hosts at once would measure each other. */
+/* Answers the host whose turn it is. One host at a time, because concurrent round trips would delay each other. */
 static void answer_turn(struct cluster *c)
 {
 	struct question *q = &c->questions[c->turn];
@@ -22,7 +22,8 @@ static void answer_turn(struct cluster *c)
 	if (!q->asked_ns)
 		return;
 	cluster_run_key(c, key, "to/%u.clock", c->turn);
-	cluster_write_json(c, key, json_pack("{s:I, s:I, s:I}", "n", (json_int_t)q->n, "t2", (json_int_t)q->asked_ns, "t3",
+	cluster_write_json(c, key, json_pack("{s:I, s:I, s:I}", "n", (json_int_t)q->n, "t2", (json_int_t)q->asked_ns,
+					     "t3",
 				     (json_int_t)clock_now_ns()), SAID_TEXT_MAX, cluster_on_written);
 	q->asked_ns = 0;
 	c->turn_rounds++;
@@ -56,7 +57,8 @@ void cluster_on_question(struct cluster *c, uint32_t rank, const struct etcd_ent
 	json_t *question = value_unpack(e->value, e->bytes, SAID_TEXT_MAX, SAID_MEMORY_MAX, NULL);
 
 	if (!cluster_is_absent(c, rank) && json_is_integer(json_object_get(question, "n"))) {
-		c->questions[rank] = (struct question){ .asked_ns = now, .n = json_integer_value(json_object_get(question, "n")) };
+		c->questions[rank] = (struct question){ .asked_ns = now,
+							.n = json_integer_value(json_object_get(question, "n")) };
 		if (c->turn == rank && c->turn_rounds < CLOCK_ROUNDS)
 			answer_turn(c);
 		else if (!c->turn || c->turn == rank)

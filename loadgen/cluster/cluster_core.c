@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events that the caller is told from the loop, and what this host writes while it is in the run: its latest words among it. */
+/* Reports events to the caller from the loop, and writes this host's keys, such as its latest message. */
 #include "loadgen/cluster/cluster_core.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "loadgen/cluster/value.h"
 
-#define STALE_S		1.0		/* for the watch to say why a guard did not hold */
+#define STALE_S		1.0		/* after a guard failed: time for the watch to report the reason */
 
 /* ---- Reporting */
 
@@ -105,7 +105,7 @@ static void on_stale(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
 	(void)loop;
 	(void)revents;
-	cluster_be_out(w->data, -ECONNRESET, "this host is in the run no more: its key or the run's is gone");
+	cluster_be_out(w->data, -ECONNRESET, "this host is no longer in the run: its key, or the run's, is gone");
 }
 
 void cluster_write_key(struct cluster *c, const struct etcd_write *w, etcd_done_fn *done)
@@ -120,9 +120,10 @@ void cluster_write_key(struct cluster *c, const struct etcd_write *w, etcd_done_
 	if (c->out)
 		return;
 	rc = etcd_transact(c->etcd, guards, 2, w, done, c);
-	/* -ECANCELED: this host is out, and etcd.c is about to say why. */
+	/* -ECANCELED: this host is out, and etcd.c is about to report why. */
 	if (rc && rc != -ECANCELED) {
-		snprintf(why, sizeof(why), "a message to the other hosts (%zu bytes) cannot be sent: %s", w->bytes, strerror(-rc));
+		snprintf(why, sizeof(why), "a message to the other hosts (%zu bytes) cannot be sent: %s", w->bytes,
+			 strerror(-rc));
 		cluster_be_out(c, rc, why);
 	}
 }
@@ -137,7 +138,7 @@ void cluster_write_json(struct cluster *c, const char *key, json_t *document, si
 	if (value)
 		cluster_write_key(c, &w, done);
 	else
-		cluster_be_out(c, -ENOMEM, "a message to the other hosts is too long, or memory ran out");
+		cluster_be_out(c, -ENOMEM, "a message to the other hosts is too long, or this host is out of memory");
 	free(value);
 }
 
@@ -170,10 +171,10 @@ bool cluster_read_number(const char **text, uint32_t max, uint32_t *out)
 void cluster_watch(struct cluster *c, const char *prefix, const struct etcd_watch_events *events)
 {
 	if (etcd_watch(c->etcd, prefix, events, c))
-		cluster_be_out(c, -ENOMEM, "the store cannot be watched: memory is short");
+		cluster_be_out(c, -ENOMEM, "cannot watch etcd: out of memory");
 }
 
-/* ---- The latest words of hosts */
+/* ---- The latest messages of hosts */
 
 void cluster_on_said(struct cluster *c, uint32_t rank, const struct etcd_entry *e)
 {
@@ -194,7 +195,7 @@ static void on_say_written(void *arg, enum etcd_status status, const char *why)
 {
 	struct cluster *c = arg;
 
-	(void)status;	/* the next word comes; what it means for the run, other writes tell */
+	(void)status;	/* a later message replaces this one; other writes notice a lost lease */
 	(void)why;
 	c->saying = false;
 	say_on(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where hosts wait for each other: arrivals at barriers, with notes for the leader, and the leader's word to go on. What comes from
- * etcd may be hostile. */
+/* Barriers: hosts arrive with notes for the leader, and the leader tells them when to continue. Also losses of hosts.
+ * Data from etcd may be hostile. */
 #include "loadgen/cluster/cluster_core.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define PART_BYTES	(512 * 1024)	/* a longer note is split over several keys */
 #define GO_IN_MAX_NS	(3600 * NS_PER_S)
-/* The largest message to go on has the reports of 64 servers, less than 2 MiB. A page from etcd has up to 16 messages. */
+/* The largest go message carries the reports of 64 servers, less than 2 MiB. A page from etcd has up to 16 messages. */
 #define GO_MEMORY_MAX	(8 * 1024 * 1024)
 
 /* ---- Leader: who has arrived */
@@ -36,7 +36,7 @@ static void look_at_barriers(struct cluster *c)
 		cluster_forget(c, name);
 }
 
-/* One line for each host: one that repeats itself does not fill the log. */
+/* Logs one line per host, so that a host that repeats its error cannot fill the log. */
 static void complain(struct cluster *c, uint32_t rank, const char *what)
 {
 	bool known = rank < c->host_count;
@@ -46,9 +46,9 @@ static void complain(struct cluster *c, uint32_t rank, const char *what)
 		return;
 	*done = true;
 	if (known)
-		log_warn("host %s (rank %u): %s; more of it that cannot be used is left out silently", c->hosts[rank].name, rank, what);
+		log_warn("host %s (rank %u): %s; its further errors are not logged", c->hosts[rank].name, rank, what);
 	else
-		log_warn("a key of the run names a host that it does not have, or no barrier; more of them are left out silently");
+		log_warn("a key of the run names an unknown host, or no barrier; further ones are not logged");
 }
 
 /* ---- Losses */
@@ -72,9 +72,10 @@ void cluster_lose(struct cluster *c, uint32_t rank, enum loss how, const char *w
 	else if (how == LOSS_LEFT)
 		n = snprintf(text, sizeof(text), "host %s (rank %u) left: %s", h->name, rank, why);
 	else
-		n = snprintf(text, sizeof(text), "host %s (rank %u) is lost: nothing was heard of it for the time of its lease", h->name, rank);
+		n = snprintf(text, sizeof(text), "host %s (rank %u) is lost: it was silent for the time of its lease",
+			     h->name, rank);
 	if (rank == c->rank) {
-		cluster_be_out(c, -ECONNRESET, "this host's key is gone: it was not heard of for the time of its lease");
+		cluster_be_out(c, -ECONNRESET, "this host's key is gone: its lease expired");
 	} else if (!rank) {
 		if (n < (int)sizeof(text))
 			snprintf(text + n, sizeof(text) - (size_t)n, "; it led the run, which ends with it");
@@ -98,7 +99,8 @@ static void put_out(struct cluster *c, uint32_t rank, const char *why)
 	if (cluster_is_absent(c, rank))
 		return;
 	snprintf(key, sizeof(key), "members/host/%s", c->hosts[rank].id);
-	cluster_write_json(c, key, json_pack("{s:s, s:b}", "left", why, "put_out", 1), ENTRY_TEXT_MAX, cluster_on_written);
+	cluster_write_json(c, key, json_pack("{s:s, s:b}", "left", why, "put_out", 1), ENTRY_TEXT_MAX,
+			   cluster_on_written);
 	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
 	c->hosts[rank].put_out = true;
 	cluster_lose(c, rank, LOSS_PUT_OUT, why);
@@ -119,15 +121,19 @@ static void judge_arrival(struct cluster *c, uint32_t rank, int rc)
 	case 0:
 		break;
 	case -EDQUOT:
-		snprintf(why, sizeof(why), "it is at more than %d barriers that the run has not passed", BARRIERS_OF_HOST_MAX);
+		snprintf(why, sizeof(why), "it is at more than %d barriers that the run has not passed",
+			 BARRIERS_OF_HOST_MAX);
 		put_out(c, rank, why);
 		break;
 	case -EFBIG:
-		snprintf(why, sizeof(why), "its notes take more than %u MiB of the leader's memory", BARRIERS_HOST_BYTES >> 20);
+		snprintf(why, sizeof(why), "its notes take more than %u MiB of the leader's memory",
+			 BARRIERS_HOST_BYTES >> 20);
 		put_out(c, rank, why);
 		break;
 	case -ENOSPC:
-		snprintf(why, sizeof(why), "its note is left out: those of all hosts take %u MiB of memory, which is the limit", BARRIERS_BYTES >> 20);
+		snprintf(why, sizeof(why),
+			 "its note is left out: the notes of all hosts take %u MiB of memory, the limit",
+			 BARRIERS_BYTES >> 20);
 		complain(c, rank, why);
 		break;
 	default:
@@ -137,8 +143,9 @@ static void judge_arrival(struct cluster *c, uint32_t rank, int rc)
 	}
 }
 
-/* Reads "NAME.RANK" of a member, or "NAME.RANK.PART" if there is a `part`. False, with a line, if it is not that. */
-static bool split_key(struct cluster *c, const char *rest, char name[BARRIER_NAME_MAX + 1], uint32_t *rank, uint32_t *part)
+/* Reads "NAME.RANK" of a member, or "NAME.RANK.PART" if `part` is not NULL. False, with a warning, otherwise. */
+static bool split_key(struct cluster *c, const char *rest, char name[BARRIER_NAME_MAX + 1], uint32_t *rank,
+		      uint32_t *part)
 {
 	const char *dot = strchr(rest, '.'), *at = dot ? dot + 1 : "";
 	size_t n = dot ? (size_t)(dot - rest) : 0;
@@ -155,7 +162,7 @@ static bool split_key(struct cluster *c, const char *rest, char name[BARRIER_NAM
 	return false;
 }
 
-/* "+N": the note has N parts; no JSON and nothing compressed begins so. More than any note has if N is none. */
+/* "+N" means N parts; neither JSON nor compressed data begins with '+'. UINT32_MAX if N is invalid, 0 without "+". */
 static uint32_t parts_of(const struct etcd_entry *e)
 {
 	const char *text = e->value;
@@ -174,7 +181,8 @@ void cluster_on_arrival(struct cluster *c, const char *rest, const struct etcd_e
 
 	if (!split_key(c, rest, name, &rank, NULL))
 		return;
-	judge_arrival(c, rank, barriers_arrive(c->barriers, name, rank, parts_of(e), e->value, has_note ? e->bytes : 0));
+	judge_arrival(c, rank,
+		      barriers_arrive(c->barriers, name, rank, parts_of(e), e->value, has_note ? e->bytes : 0));
 	look_at_barriers(c);
 }
 
@@ -191,7 +199,7 @@ void cluster_on_part(struct cluster *c, const char *rest, const struct etcd_entr
 
 /* ---- Arriving */
 
-/* Writes a note that is too long for one value in parts, in front of the arrival. Returns their number. */
+/* Writes a note that is too long for one value in parts, before the arrival itself. Returns the number of parts. */
 static uint32_t write_parts(struct cluster *c, const char *barrier, const char *value, size_t bytes)
 {
 	char key[ETCD_KEY_MAX + 1];
@@ -232,7 +240,8 @@ void cluster_arrive(struct cluster *c, const char *barrier, json_t *note)
 	if (c->out) {
 		;
 	} else if ((note && !value) || !barrier_name_is_good(barrier)) {
-		cluster_be_out(c, -EINVAL, "a note for the leader is too long or its barrier has a bad name, or memory ran out");
+		cluster_be_out(c, -EINVAL,
+			       "a note for the leader is too long, its barrier has a bad name, or memory ran out");
 	} else if (!cluster_is_leader(c)) {
 		arrive_member(c, barrier, value, bytes);
 	} else {
@@ -255,13 +264,13 @@ void cluster_forget(struct cluster *c, const char *barrier)
 	if (!c->barriers || !barrier_name_is_good(barrier))
 		return;
 	snprintf(name, sizeof(name), "%s", barrier);
-	barriers_forget(c->barriers, barrier);	/* `barrier` may be its name */
+	barriers_forget(c->barriers, barrier);	/* `barrier` may point into what this frees */
 	for (int i = 0; i < 2; i++) {
 		snprintf(rest, sizeof(rest), i ? "up/part/%s." : "up/at/%s.", name);
 		cluster_run_key(c, key, "%s", rest);
 		cluster_write_key(c, &(struct etcd_write){ .key = key, .below = true }, cluster_on_written);
 	}
-	/* Who watches gets the go all the same: changes come in their order. */
+	/* Hosts still see the go message: a watch delivers every change in order. */
 	cluster_run_key(c, key, "down/go/%s", name);
 	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
 }
@@ -284,11 +293,13 @@ void cluster_go(struct cluster *c, const char *barrier, json_t *what, uint64_t i
 		t->at_ns = at_ns;
 	}
 	cluster_run_key(c, key, "down/go/%s", barrier);
-	cluster_write_json(c, key, json_pack("{s:o?, s:I, s:I}", "what", what, "at_ns", (json_int_t)at_ns, "in_ns", (json_int_t)in_ns),
-		   CLUSTER_NOTE_MAX, cluster_on_written);
+	cluster_write_json(c, key,
+			   json_pack("{s:o?, s:I, s:I}", "what", what, "at_ns", (json_int_t)at_ns, "in_ns",
+				     (json_int_t)in_ns),
+			   CLUSTER_NOTE_MAX, cluster_on_written);
 }
 
-/* When to go on, by this host's clock. Without an offset, or with a moment that cannot be: so long from now as was said. */
+/* When to continue, by this host's clock. Without an offset, or with an implausible time: in_ns from now. */
 static uint64_t when(const struct cluster *c, json_int_t at_ns, json_int_t in_ns)
 {
 	uint64_t latest = clock_now_ns() + (uint64_t)in_ns;
@@ -312,9 +323,10 @@ void cluster_on_go(struct cluster *c, const char *barrier, const struct etcd_ent
 
 	if (t) {
 		t->json = json_is_null(what) ? NULL : json_incref(what);
-		t->at_ns = when(c, json_integer_value(json_object_get(go, "at_ns")), json_integer_value(json_object_get(go, "in_ns")));
+		t->at_ns = when(c, json_integer_value(json_object_get(go, "at_ns")),
+				json_integer_value(json_object_get(go, "in_ns")));
 	} else {
-		complain(c, 0, "its message to go on is not readable");
+		complain(c, 0, "its go message cannot be read");
 	}
 	json_decref(go);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who takes part in a run: hosts that want to join, the leader among them, refusals, the sealed membership with its ranks and its
- * epoch, and losses.
+/* The membership of a run: candidates and their leader, refusals, the sealed list of hosts with ranks and epoch, and
+ * losses.
  *
- * Every host holds the same rules against the same changes, in the same order (one watch of "members/"):
- * - A host is a key of its own, on its lease. Candidates stand in the order in which their keys were created.
- * - The leader is the first candidate with `leads`; without one, the first that does not only join and that knows how many
- *   hosts the run has. A candidate tells the leader that it is here, so that what a crashed run left is never sealed in.
- * - The leader refuses candidates with a reason, and seals the first ones as soon as there are enough, in one transaction that
- *   takes place only if all of them still exist and nothing is sealed.
- * - The leader has rank 0; the others follow in the order in which their keys were created. The revision of the
- *   sealing transaction is the epoch.
- * - A sealed host whose key goes is lost for good. The leader puts a host that does not keep to the rules out by taking its key. A
- *   host whose own key goes, or that sees another seal, is out.
+ * Every host applies the same rules to the same changes in the same order (one watch of "members/"):
+ * - Each host has a key of its own, bound to its lease. Candidates are ordered by the creation of their keys.
+ * - The leader is the first candidate with `leads`; otherwise the first without `joins` that knows the number of hosts.
+ *   Candidates tell the leader that they are here, so keys that a crashed run left behind never become members.
+ * - The leader refuses candidates with a reason. As soon as enough are here, it seals the first ones in one
+ *   transaction, which succeeds only if all of them still exist and nothing is sealed yet.
+ * - The leader has rank 0; the others follow in the order in which their keys were created. The revision of the sealing
+ *   transaction is the epoch.
+ * - A member whose key disappears is lost for good. The leader removes a host that breaks the rules by deleting its
+ *   key. A host whose own key disappears, or that sees another seal, is out.
  *
- * Everything that comes from etcd may be hostile. */
+ * All data from etcd may be hostile. */
 #include "loadgen/cluster/cluster_core.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@
 #include "loadgen/cluster/value.h"
 
 #define LEASE_S_MAX	86400
-#define REFUSED_NAMED	8	/* refused hosts that have a line of the log */
+#define REFUSED_NAMED	8	/* refused hosts that get a line in the log */
 #define SEAL_GUARDS_MAX	(ETCD_GUARDS_MAX - 2)
 
 static void reconsider(struct cluster *c);
@@ -50,7 +50,7 @@ static void write_unsealed(struct cluster *c, const char *key, json_t *document,
 
 	w.value = value;
 	if (!value || etcd_transact(c->etcd, guards, own_key ? 1 : 2, &w, on_unsealed_written, c))
-		cluster_be_out(c, -ENOMEM, "what this host says of itself is too long, or memory ran out");
+		cluster_be_out(c, -ENOMEM, "this host's description is too long, or memory ran out");
 	free(value);
 	json_decref(document);
 }
@@ -62,19 +62,19 @@ static void on_seal_written(void *arg, enum etcd_status status, const char *why)
 	on_unsealed_written(c, status, why);
 	if (status == ETCD_DONE || c->phase != PHASE_SEALING)
 		return;
-	/* The change that kept it from being written may have come already: nothing else would begin the next attempt. */
+	/* The change that prevented the write may have been seen already: then nothing else starts a new attempt. */
 	c->phase = PHASE_WAITING;
 	reconsider(c);
 }
 
-/* Takes the hosts over. etcd takes a limited number of guards. A host beyond them whose key goes meanwhile is lost at once when the
- * seal is read. */
+/* Takes `hosts` over. etcd limits the guards of a transaction: a host beyond them whose key disappears meanwhile counts
+ * as lost when the seal is read. */
 static void write_seal(struct cluster *c, json_t *hosts)
 {
 	struct etcd_guard guards[ETCD_GUARDS_MAX] = { { .key = "members/sealed" } };
 	char keys[SEAL_GUARDS_MAX][sizeof(c->key)];
-	json_t *one, *seal = json_pack("{s:s, s:O, s:O}", "uuid", c->uuid, "lease_s", json_object_get(c->entry, "lease_s"), "hosts",
-				       hosts);
+	json_t *one, *seal = json_pack("{s:s, s:O, s:O}", "uuid", c->uuid, "lease_s",
+				       json_object_get(c->entry, "lease_s"), "hosts", hosts);
 	struct etcd_write w = { .key = "members/sealed" };
 	void *value = value_pack(seal, ENTRY_TEXT_MAX, &w.bytes);
 	size_t i, n = 1;
@@ -83,7 +83,8 @@ static void write_seal(struct cluster *c, json_t *hosts)
 		if (i == SEAL_GUARDS_MAX)
 			break;
 		snprintf(keys[i], sizeof(keys[i]), "members/host/%s", json_string_value(json_object_get(one, "id")));
-		guards[n++] = (struct etcd_guard){ .key = keys[i], .created = json_integer_value(json_object_get(one, "created")) };
+		guards[n++] = (struct etcd_guard){ .key = keys[i],
+						   .created = json_integer_value(json_object_get(one, "created")) };
 	}
 	w.value = value;
 	c->phase = PHASE_SEALING;
@@ -121,7 +122,7 @@ void members_log_refused(const struct cluster *c)
 static void on_here_entry(void *arg, const struct etcd_entry *e)
 {
 	struct cluster *c = arg;
-	const char *id = strrchr(e->key, '/') + 1;	/* the prefix ends with one */
+	const char *id = strrchr(e->key, '/') + 1;	/* the prefix ends with '/' */
 	char text[CLUSTER_TEXT_MAX];
 
 	if (c->epoch || c->out || !host_id_is_good(id))
@@ -139,10 +140,11 @@ static void add_to_seal(json_t *hosts, const struct candidate *x)
 	char name[HOST_NAME_BYTES];
 
 	entry_show_name(x->entry, name);
-	json_array_append_new(hosts, json_pack("{s:s, s:I, s:s}", "id", x->id, "created", (json_int_t)x->created, "name", name));
+	json_array_append_new(hosts, json_pack("{s:s, s:I, s:s}", "id", x->id, "created", (json_int_t)x->created,
+					       "name", name));
 }
 
-/* Seals the leader and the first hosts that are here, if they are enough. */
+/* Seals the leader with the first hosts that are here, if they are enough. */
 static void seal_if_enough(struct cluster *c, const struct candidate *me)
 {
 	uint32_t wanted = entry_hosts(me->entry);
@@ -173,17 +175,18 @@ static void lead(struct cluster *c, const struct candidate *me)
 	}
 	for (uint32_t i = 0; i < c->candidates.count && !c->out; i++) {
 		struct candidate *x = c->candidates.of[i];
-		/* One that is not here may be of a crashed run: nobody reads its refusal. An entry that is none says nothing. */
+		/* A host that is not here may belong to a crashed run, and nobody would read its refusal. */
 		bool judged = x->here || !x->entry || entry_is_true(x->entry, "leads");
 
-		if (x != me && !x->refused && judged && !candidate_may_join(me, x, c->check, c->check_arg, why, sizeof(why)))
+		if (x != me && !x->refused && judged &&
+		    !candidate_may_join(me, x, c->check, c->check_arg, why, sizeof(why)))
 			refuse(c, x, why);
 	}
 	if (!c->out)
 		seal_if_enough(c, me);
 }
 
-/* Looks again at who leads and whether enough are here, after any change before the seal. */
+/* Called after each change before the seal: determines the leader and seals if enough hosts are here. */
 static void reconsider(struct cluster *c)
 {
 	const struct candidate *leader, *me = candidates_find(&c->candidates, c->id);
@@ -208,7 +211,8 @@ const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]
 	char name[HOST_NAME_BYTES];
 
 	if (!leader) {
-		snprintf(text, CLUSTER_TEXT_MAX, "no host that may lead the run has come (%u that only join have)", c->candidates.count);
+		snprintf(text, CLUSTER_TEXT_MAX, "no host that may lead the run has come (but %u with --join)",
+			 c->candidates.count);
 		return text;
 	}
 	entry_show_name(leader->entry, name);
@@ -217,20 +221,21 @@ const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]
 	if (!strcmp(leader->id, c->id))
 		snprintf(text, CLUSTER_TEXT_MAX, "%u of %u hosts are here", here, entry_hosts(leader->entry));
 	else
-		snprintf(text, CLUSTER_TEXT_MAX, "host %s, which leads the run of %u hosts, has not begun it; %u hosts have come", name,
+		snprintf(text, CLUSTER_TEXT_MAX,
+			 "host %s, which leads the run of %u hosts, has not begun it; %u hosts have come", name,
 			 entry_hosts(leader->entry), c->candidates.count);
 	return text;
 }
 
-/* ---- What comes during the run */
+/* ---- Changes during the run */
 
-/* What is left of a key behind "UUID/up/" or "UUID/down/". */
+/* The rest of a key after "UUID/up/" or "UUID/down/". */
 static const char *behind(const char *key, const char *what)
 {
 	return key + HOST_ID_LEN + strlen(what);
 }
 
-/* The rank of a member, which is all that is left of the key. */
+/* Reads the rank of a member, which must be the whole rest of the key. */
 static bool rank_at(const struct cluster *c, const char *text, uint32_t *rank)
 {
 	return cluster_read_number(&text, c->host_count - 1, rank) && !*text && *rank;
@@ -270,11 +275,11 @@ static void watch_run(struct cluster *c)
 	char prefix[ETCD_KEY_MAX + 1];
 
 	if (leads && barriers_new(c->host_count, BARRIERS_BYTES, &c->barriers)) {
-		cluster_be_out(c, -ENOMEM, "memory is short");
+		cluster_be_out(c, -ENOMEM, "out of memory");
 		return;
 	}
 	if (leads)
-		c->error_ns = 0;	/* its clock is the run's */
+		c->error_ns = 0;	/* the run uses the clock of the leader */
 	cluster_run_key(c, prefix, "%s/", leads ? "up" : "down");
 	cluster_watch(c, prefix, leads ? &up_events : &down_events);
 	if (c->joining)
@@ -298,7 +303,7 @@ static bool read_sealed_host(const json_t *one, const struct member *before, siz
 	return true;
 }
 
-/* Sets the run's hosts and its UUID. False: it is no seal, or memory is short; nothing is changed. */
+/* Sets the hosts and the UUID of the run. False, and nothing changed: an invalid seal, or out of memory. */
 static bool read_seal(struct cluster *c, const json_t *seal)
 {
 	const json_t *list = json_object_get(seal, "hosts"), *one;
@@ -327,14 +332,15 @@ static void say_too_late(struct cluster *c, const json_t *seal, int64_t written)
 
 	for (uint32_t i = 0; i < c->host_count && used + HOST_NAME_BYTES + 8 < sizeof(names); i++)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", c->hosts[i].name);
-	snprintf(why, sizeof(why), "the run has begun without this host: its %u hosts are %s%s (epoch %lld). No host joins or comes back later; "
-		 "if that run crashed, its keys are gone %lld s after", c->host_count, names,
+	snprintf(why, sizeof(why),
+		 "the run has begun without this host: its %u hosts are %s%s (epoch %lld). No host can join "
+		 "or come back later; if that run crashed, its keys expire %lld s after", c->host_count, names,
 		 used + HOST_NAME_BYTES + 8 < sizeof(names) ? "" : ", ...", (long long)written,
 		 (long long)(lease_s > 0 && lease_s <= LEASE_S_MAX ? lease_s : 0));
 	cluster_be_out(c, -EACCES, why);
 }
 
-/* Takes over what candidates said of themselves. One that is gone already is lost. */
+/* Takes over the `about` of the candidates. A member whose key is gone already is lost. */
 static void settle_hosts(struct cluster *c)
 {
 	for (uint32_t rank = 0; rank < c->host_count; rank++) {
@@ -357,7 +363,7 @@ static void on_seal(struct cluster *c, const json_t *seal, int64_t written)
 		return;
 	}
 	if (written <= 0 || !read_seal(c, seal)) {
-		cluster_be_out(c, -EIO, "what the store has as the list of the run's hosts is none");
+		cluster_be_out(c, -EIO, "the list of the run's hosts in etcd is not valid");
 		return;
 	}
 	for (uint32_t i = 0; i < c->host_count && c->created; i++) {
@@ -375,7 +381,7 @@ static void on_seal(struct cluster *c, const json_t *seal, int64_t written)
 
 /* ---- Changes below "members/" */
 
-/* The id behind a prefix such as "host/"; NULL if that is not what the key is. */
+/* The id after a prefix such as "host/"; NULL if the key has another form. */
 static const char *id_behind(const char *rest, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -392,7 +398,7 @@ static void lose_by_id(struct cluster *c, const char *id, enum loss how, const c
 		}
 }
 
-/* The host is out for the reason that the leader wrote. */
+/* Takes this host out for the reason that the leader wrote. */
 static void on_leaders_no(struct cluster *c, const char *what, const json_t *reason)
 {
 	char why[CLUSTER_TEXT_MAX - 64], text[CLUSTER_TEXT_MAX];
@@ -443,7 +449,8 @@ static void on_host(struct cluster *c, const char *id, const json_t *entry, int6
 static void on_entry(void *arg, const struct etcd_entry *e)
 {
 	struct cluster *c = arg;
-	const char *rest = e->key + strlen("members/"), *host = id_behind(rest, "host/"), *refused = id_behind(rest, "refused/");
+	const char *rest = e->key + strlen("members/"), *host = id_behind(rest, "host/"),
+		*refused = id_behind(rest, "refused/");
 	json_t *entry = c->out ? NULL : value_unpack(e->value, e->bytes, ENTRY_TEXT_MAX, ENTRY_MEMORY_MAX, NULL);
 
 	if (c->out)
@@ -477,7 +484,7 @@ static void on_gone(void *arg, const char *key)
 		return;
 	candidates_remove(&c->candidates, id);
 	if (!strcmp(id, c->id) && c->created)
-		cluster_be_out(c, -ECONNRESET, "this host's key is gone: it was not heard of for the time of its lease");
+		cluster_be_out(c, -ECONNRESET, "this host's key is gone: its lease expired");
 	reconsider(c);
 }
 
@@ -493,7 +500,8 @@ static void on_caught_up(void *arg)
 
 void members_watch(struct cluster *c)
 {
-	static const struct etcd_watch_events events = { .on_entry = on_entry, .on_gone = on_gone, .on_caught_up = on_caught_up };
+	static const struct etcd_watch_events events = { .on_entry = on_entry, .on_gone = on_gone,
+							 .on_caught_up = on_caught_up };
 
 	cluster_watch(c, "members/", &events);
 }

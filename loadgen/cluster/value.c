@@ -11,9 +11,9 @@
 #include "common/base/json_at.h"
 
 #define COMPRESSED	'z'	/* no JSON text begins with it */
-#define WORTH_BYTES	256	/* shorter texts are left as they are */
+#define WORTH_BYTES	256	/* shorter texts are not compressed */
 
-/* Compresses `text` into *out; false if that is not shorter, or memory is short. */
+/* Compresses `text` into *out; false if the result is not shorter, or when out of memory. */
 static bool deflate_text(const char *text, size_t size, unsigned char **out, size_t *bytes)
 {
 	uLongf packed = compressBound(size);
@@ -54,7 +54,8 @@ static json_t *parse_within(const char *text, size_t size, size_t memory_max, si
 	const struct json_limit weighed = { size, SIZE_MAX };
 
 	*memory = json_text_memory(text, size);
-	return *memory > memory_max ? NULL : json_read(text, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &weighed, NULL, 0);
+	return *memory > memory_max ? NULL :
+		json_read(text, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &weighed, NULL, 0);
 }
 
 json_t *value_unpack(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)
@@ -70,7 +71,7 @@ json_t *value_unpack(const void *value, size_t bytes, size_t text_max, size_t me
 		return NULL;
 	if (*(const char *)value != COMPRESSED)
 		return bytes > text_max ? NULL : parse_within(value, bytes, memory_max, memory);
-	/* The system gives pages of it only as they are written. */
+	/* The kernel allocates pages only as they are written, so a large buffer costs nothing. */
 	text = malloc(text_max);
 	if (text && uncompress((Bytef *)text, &size, (const Bytef *)value + 1, bytes - 1) == Z_OK)
 		document = parse_within(text, size, memory_max, memory);

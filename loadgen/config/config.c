@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What follows from performance_test's options, and checks of them against each other. No I/O. See config.h. */
+/* Derives settings from performance_test's options and checks the options against each other. No I/O. See config.h. */
 #include "loadgen/config/config.h"
 
 #include <ctype.h>
@@ -19,9 +19,9 @@
 #define CLIENTS_OF_HOST_MAX 100000
 #define RATE_MAX UINT64_C(1000000000)
 #define RATE_STEPS 8u
-#define RATE_START 1000u	/* a search begins with it */
-#define WARMUP_ITERATIONS_DEFAULT UINT64_MAX	/* not given */
-#define TRANSPORT_AUTO TRANSPORT_N	/* the last of the choices of --transport */
+#define RATE_START 1000u	/* lowest rate of a search */
+#define WARMUP_ITERATIONS_DEFAULT UINT64_MAX	/* marks --warmup-iterations as not given */
+#define TRANSPORT_AUTO TRANSPORT_N	/* the last choice of --transport */
 
 static const uint64_t default_steps[] = { 10, 100, 500, 1000, 5000, 10000 };
 
@@ -36,7 +36,7 @@ void loadgen_config_defaults(struct loadgen_config *c)
 	tuning_defaults(&c->tuning);
 }
 
-/* A search begins with few clients and doubles them. */
+/* A search starts with few clients and doubles them. */
 #define SEARCH_CLIENTS 10000
 #define SEARCH_START 10
 
@@ -49,7 +49,7 @@ static void make_steps(struct loadgen_config *c)
 	c->steps.v[c->steps.n++] = c->clients;
 }
 
-/* The steps, and the most clients of all. */
+/* Determines the steps and the largest number of clients. */
 static void choose_clients(struct loadgen_config *c, int argc, char **argv)
 {
 	if (c->find_capacity) {
@@ -58,7 +58,7 @@ static void choose_clients(struct loadgen_config *c, int argc, char **argv)
 		c->steps.v[c->steps.n++] = MIN(c->clients, SEARCH_START);
 		return;
 	}
-	/* A sweep has steps enough with one number of clients. */
+	/* A sweep already has several steps with one number of clients. */
 	if (c->steps.n == 0 && loadgen_is_swept(c))
 		c->steps.v[c->steps.n++] = c->clients;
 	if (c->steps.n == 0)
@@ -83,7 +83,7 @@ static int check_name(const char *name, char *err, size_t err_size)
 	return 0;
 }
 
-/* From the first to the last, each by the same factor above the one before; what rounds to the same is taken once. */
+/* Fills in `count` rates from the first to the last in geometric progression, without duplicates from rounding. */
 static void spread(struct opt_list *rates, uint64_t first, uint64_t last, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
@@ -95,7 +95,7 @@ static void spread(struct opt_list *rates, uint64_t first, uint64_t last, uint64
 	}
 }
 
-/* N, A-B or A-B:COUNT. */
+/* Parses N, A-B or A-B:COUNT. */
 static int parse_rate(struct loadgen_config *c, char *err, size_t err_size)
 {
 	uint64_t first, last = 0, count = RATE_STEPS;
@@ -109,10 +109,12 @@ static int parse_rate(struct loadgen_config *c, char *err, size_t err_size)
 		return 0;
 	}
 	if (strspn(text, "0123456789-:") == strlen(text))
-		given = sscanf(text, "%11" SCNu64 "%n-%11" SCNu64 "%n:%3" SCNu64 "%n", &first, &end, &last, &end, &count, &end);
+		given = sscanf(text, "%11" SCNu64 "%n-%11" SCNu64 "%n:%3" SCNu64 "%n", &first, &end, &last, &end,
+			       &count, &end);
 	if (given < 1 || text[end] || first < 1 || first > RATE_MAX ||
 	    (given > 1 && (last <= first || last > RATE_MAX || count < 2 || count > OPT_LIST_MAX))) {
-		snprintf(err, err_size, "--rate: '%.64s' is not allowed; allowed: 1 to %llu, or A-B with A below B, or A-B:COUNT with "
+		snprintf(err, err_size,
+			 "--rate: '%.64s' is not allowed; allowed: 1 to %llu, or A-B with A below B, or A-B:COUNT with "
 			 "2 to %d steps", text, (unsigned long long)RATE_MAX, OPT_LIST_MAX);
 		return -EINVAL;
 	}
@@ -123,7 +125,7 @@ static int parse_rate(struct loadgen_config *c, char *err, size_t err_size)
 	return 0;
 }
 
-/* Contradictions beyond which options were given (`needs` and `excludes` of the table). */
+/* Checks for contradictions that `needs` and `excludes` of the option table cannot express. */
 static int check_together(const struct loadgen_config *c, char *err, size_t n)
 {
 	const struct { bool wrong; const char *text; } checks[] = {
@@ -158,7 +160,7 @@ static int check_together(const struct loadgen_config *c, char *err, size_t n)
 	return 0;
 }
 
-/* An IPv6 address has two colons and more. */
+/* Refuses HOST:PORT. (An IPv6 address has at least two colons.) */
 static int check_hosts(const struct rail_names *hosts, char *err, size_t err_size)
 {
 	for (uint32_t i = 0; i < hosts->n; i++) {
@@ -166,14 +168,15 @@ static int check_hosts(const struct rail_names *hosts, char *err, size_t err_siz
 
 		if (!colon || strchr(colon + 1, ':'))
 			continue;
-		snprintf(err, err_size, "--server: '%.64s' is not allowed; allowed: names or addresses; give the port with "
+		snprintf(err, err_size,
+			 "--server: '%.64s' is not allowed; allowed: names or addresses; give the port with "
 			 "--tls-port", hosts->name[i]);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* Writes CPUs as a list, in their order, from the `first` on and then from the beginning. */
+/* Writes the CPUs as a list in their order, starting with index `first` and wrapping around. */
 static void list_from(const uint16_t *cpus, uint32_t n, uint32_t first, char *out, size_t size)
 {
 	size_t used = 0;
@@ -190,7 +193,7 @@ static void list_from(const uint16_t *cpus, uint32_t n, uint32_t first, char *ou
 	}
 }
 
-/* Threads of a server of our own take the CPUs that follow those of the workers, unless they have a list. */
+/* Gives the threads of a server of our own the CPUs after those of the workers, unless they have a list. */
 static int place_server(struct loadgen_config *c, char *err, size_t err_size)
 {
 	uint16_t cpus[TUNING_CPUS_MAX];
@@ -210,7 +213,7 @@ static int place_server(struct loadgen_config *c, char *err, size_t err_size)
 	return 0;
 }
 
-/* Whether the run's servers are among them is known later, for they may be the leader's (loadgen/run/meeting.h). */
+/* Checks only the syntax: the servers of the run are checked later, as the leader may name them (run/meeting.h). */
 static int check_allowed(const struct loadgen_config *c, char *err, size_t err_size)
 {
 	struct targets allowed;
@@ -218,7 +221,7 @@ static int check_allowed(const struct loadgen_config *c, char *err, size_t err_s
 	return c->allow_server ? targets_parse("allow-server", c->allow_server, 0, &allowed, err, err_size) : 0;
 }
 
-/* One target is the server; of several, `servers` stays empty. */
+/* A single target becomes the server; with several, `servers` stays empty. */
 static int split_targets(struct loadgen_config *c, char *err, size_t err_size)
 {
 	int ret;
@@ -248,7 +251,8 @@ static int split_rails(struct loadgen_config *c, char *err, size_t err_size)
 	if (!ret && !c->targets_text)
 		ret = check_hosts(&c->servers, err, err_size);
 	if (!ret && c->devices.n && c->servers.n && c->devices.n != c->servers.n) {
-		snprintf(err, err_size, "--server and --device: give as many of one as of the other (%u and %u were given)",
+		snprintf(err, err_size,
+			 "--server and --device: give as many of one as of the other (%u and %u were given)",
 			 c->servers.n, c->devices.n);
 		ret = -EINVAL;
 	}
@@ -256,7 +260,7 @@ static int split_rails(struct loadgen_config *c, char *err, size_t err_size)
 	return ret;
 }
 
-/* --compare transport=tcp,tls: no run is over RDMA. */
+/* True for --compare transport=tcp,tls: no run uses RDMA. */
 static bool compares_sockets_alone(const struct loadgen_config *c)
 {
 	static const char key[] = "transport=";
@@ -267,7 +271,7 @@ static bool compares_sockets_alone(const struct loadgen_config *c)
 	return false;
 }
 
-/* Nothing falls back that was not told to. */
+/* Falls back to TCP only with --transport auto. */
 static void choose_transport(struct loadgen_config *c)
 {
 	if (c->transport == TRANSPORT_RDMA && compares_sockets_alone(c))
@@ -278,7 +282,7 @@ static void choose_transport(struct loadgen_config *c)
 	c->transport = c->fell_back ? TRANSPORT_TCP : TRANSPORT_RDMA;
 }
 
-/* A worker serves one server. */
+/* Each worker serves only one server, so there must be one for each. */
 static void choose_threads(struct loadgen_config *c)
 {
 	c->threads = MIN(c->threads, (c->clients + c->hosts - 1) / c->hosts);

@@ -48,7 +48,7 @@ void deal_clients(uint32_t total, uint32_t n, enum deal deal, uint64_t seed, con
 	}
 }
 
-/* Differences of the rounded sums so far: they add up exactly. */
+/* Each share is the difference of two rounded running sums, so the shares add up exactly. */
 void deal_part(uint32_t part, uint32_t n, const uint32_t *share, uint32_t *out)
 {
 	uint64_t all = 0, before = 0, dealt = 0;

@@ -10,15 +10,16 @@
 #include <string.h>
 
 #define ALLOWED "allowed: [STAGE_]pN, mean or max < TIME (such as p99<500us, connect_p99<100ms), cpu_per_op<TIME, " \
-	"errors, timeouts, retries or refusals < PERCENT%%, jitter<NUMBER, msgs_per_s, bytes_per_s or connects_per_s > NUMBER"
+	"errors, timeouts, retries or refusals < PERCENT%%, jitter<NUMBER, msgs_per_s, bytes_per_s or " \
+	"connects_per_s > NUMBER"
 
 static const struct {
 	const char *name;
 	enum slo_subject subject;
 } plain[] = {
-	{ "errors", SLO_ERRORS }, { "timeouts", SLO_TIMEOUTS }, { "retries", SLO_RETRIES }, { "refusals", SLO_REFUSALS },
-	{ "jitter", SLO_JITTER }, { "cpu_per_op", SLO_CPU_PER_OP }, { "msgs_per_s", SLO_MSGS_RATE }, { "bytes_per_s", SLO_BYTES_RATE },
-	{ "connects_per_s", SLO_CONNECTS_RATE },
+	{ "errors", SLO_ERRORS }, { "timeouts", SLO_TIMEOUTS }, { "retries", SLO_RETRIES },
+	{ "refusals", SLO_REFUSALS }, { "jitter", SLO_JITTER }, { "cpu_per_op", SLO_CPU_PER_OP },
+	{ "msgs_per_s", SLO_MSGS_RATE }, { "bytes_per_s", SLO_BYTES_RATE }, { "connects_per_s", SLO_CONNECTS_RATE },
 };
 
 static const struct {
@@ -29,7 +30,7 @@ static const struct {
 	{ "psn_generate", SLO_PSN_GENERATE },
 };
 
-/* p50, p99.9, mean, max. */
+/* Parses p50, p99.9, mean or max. */
 static bool parse_measure(struct slo_term *t, const char *s)
 {
 	char *end;
@@ -40,7 +41,8 @@ static bool parse_measure(struct slo_term *t, const char *s)
 	if (s[0] != 'p' || !isdigit((unsigned char)s[1]))
 		return false;
 	t->percentile = strtod(s + 1, &end);
-	return *end == '\0' && strspn(s + 1, "0123456789.") == strlen(s + 1) && t->percentile > 0 && t->percentile < 100;
+	return *end == '\0' && strspn(s + 1, "0123456789.") == strlen(s + 1) && t->percentile > 0 &&
+		t->percentile < 100;
 }
 
 static bool parse_subject(struct slo_term *t, const char *name, size_t n)
@@ -78,7 +80,7 @@ static bool parse_metric(struct slo_term *t, const char *name)
 	return parse_subject(t, name, (size_t)(last - name)) && parse_measure(t, last + 1);
 }
 
-/* What a unit multiplies the number with; 0: the subject has no such unit. */
+/* The factor of a unit; 0: the subject has no such unit. */
 static double factor_of(const struct slo_term *t, const char *unit)
 {
 	if (slo_is_time(t))
@@ -110,7 +112,7 @@ static bool parse_limit(struct slo_term *t, const char *s)
 	return t->limit > 0;
 }
 
-/* One term, without blanks. */
+/* Parses one term, which has no blanks. */
 static bool parse_term(struct slo_term *t, const char *s)
 {
 	size_t n = strcspn(s, "<>");
@@ -125,7 +127,7 @@ static bool parse_term(struct slo_term *t, const char *s)
 	snprintf(t->text, sizeof(t->text), "%s", s);
 	if (!parse_metric(t, name) || !parse_limit(t, s + n + 1 + t->or_equal))
 		return false;
-	/* An objective limits rates from below, and all else from above. */
+	/* Rates have a lower limit, all other subjects an upper limit. */
 	return t->below != slo_is_rate(t);
 }
 

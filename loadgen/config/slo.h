@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Service level objectives: what --slo asks for. loadgen/verdict/slo_judge.h says whether a step met it. Pure. */
+/* Service level objectives (--slo). loadgen/verdict/slo_judge.h judges whether a step met them. No I/O. */
 #ifndef RAMPART_LOADGEN_SLO_H
 #define RAMPART_LOADGEN_SLO_H
 
@@ -10,22 +10,22 @@
 
 #define SLO_TERMS_MAX 16
 
-/* What a term is about. */
+/* The figure that a term limits. */
 enum slo_subject {
-	SLO_RESPONSE,		/* operations, from when they were due */
-	SLO_SERVICE,		/* operations, from when they were sent */
-	SLO_LAG,		/* how long after they were due they were sent */
-	SLO_CONNECT,		/* whole connections */
-	SLO_PSN_GENERATE,	/* drawing the client's PSN */
-	SLO_STAGE,		/* one stage of them */
+	SLO_RESPONSE,		/* latency of operations from when they were due */
+	SLO_SERVICE,		/* latency of operations from when they were sent */
+	SLO_LAG,		/* delay between due and sent */
+	SLO_CONNECT,		/* time of a whole connection */
+	SLO_PSN_GENERATE,	/* time to draw the client's PSN */
+	SLO_STAGE,		/* time of one stage of connecting */
 	SLO_CPU_PER_OP,		/* CPU time of the server for each operation */
 	SLO_ERRORS,		/* share of a step's clients that failed or were dropped */
-	SLO_TIMEOUTS, SLO_RETRIES, SLO_REFUSALS,	/* for each attempt to connect: loadgen/measurement/rates.h */
+	SLO_TIMEOUTS, SLO_RETRIES, SLO_REFUSALS,	/* per attempt to connect: loadgen/measurement/rates.h */
 	SLO_JITTER,		/* p99 / p50 of SLO_RESPONSE */
-	SLO_MSGS_RATE, SLO_BYTES_RATE, SLO_CONNECTS_RATE,	/* a second */
+	SLO_MSGS_RATE, SLO_BYTES_RATE, SLO_CONNECTS_RATE,	/* per second */
 };
 
-/* Which figure of a latency. */
+/* The statistic of a latency. */
 enum slo_measure { SLO_PERCENTILE, SLO_MEAN, SLO_MAX };
 
 struct slo_term {
@@ -33,11 +33,11 @@ struct slo_term {
 	char metric[40];		/* response_p99, connect_p50, errors, jitter, msgs_per_s, ... */
 	enum slo_subject subject;
 	enum slo_measure measure;
-	enum stage stage;		/* of SLO_STAGE */
-	double percentile;		/* of SLO_PERCENTILE */
-	bool below;			/* allowed is what is below the limit, else what is above */
+	enum stage stage;		/* for SLO_STAGE */
+	double percentile;		/* for SLO_PERCENTILE */
+	bool below;			/* the figure must be below the limit; otherwise above */
 	bool or_equal;
-	double limit;			/* ns, a ratio, or so many a second */
+	double limit;			/* in ns, as a ratio, or per second */
 };
 
 struct slo {
@@ -45,28 +45,28 @@ struct slo {
 	size_t n;			/* 0: none was given */
 };
 
-/* 'p99<500us,errors<0.1%,connect_p99<100ms'. 0, or -EINVAL with a line that names the term and what is allowed. */
+/* Parses 'p99<500us,errors<0.1%'. Returns 0, or -EINVAL with a line that names the bad term and the valid forms. */
 int slo_parse(const char *text, struct slo *out, char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* Of samples, in a histogram. */
+/* True if the figure comes from a histogram of samples. */
 static inline bool slo_is_latency(const struct slo_term *t)
 {
 	return t->subject <= SLO_STAGE;
 }
 
-/* Its limit is a time. */
+/* True if the limit is a time. */
 static inline bool slo_is_time(const struct slo_term *t)
 {
 	return t->subject <= SLO_CPU_PER_OP;
 }
 
-/* Its limit is a share, between 0 and 1. */
+/* True if the limit is a share, between 0 and 1. */
 static inline bool slo_is_share(const struct slo_term *t)
 {
 	return t->subject >= SLO_ERRORS && t->subject <= SLO_REFUSALS;
 }
 
-/* Its limit is so many a second, at least. */
+/* True if the limit is a least number per second. */
 static inline bool slo_is_rate(const struct slo_term *t)
 {
 	return t->subject >= SLO_MSGS_RATE;

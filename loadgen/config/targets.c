@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of servers. See targets.h. No I/O. */
+/* Parses lists of servers. See targets.h. No I/O. */
 #include "loadgen/config/targets.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_MAX 64	/* bytes of what was typed that an error repeats */
+#define SHOWN_MAX 64	/* bytes of the input that an error repeats */
 
-/* The digits of a port up to the end. False: they are none. */
+/* Parses a port, which must be the whole text. False if it is not a port. */
 static bool parse_port(const char *text, uint16_t *out)
 {
 	unsigned long port;
@@ -22,7 +22,7 @@ static bool parse_port(const char *text, uint16_t *out)
 	return port >= 1 && port <= UINT16_MAX;
 }
 
-/* Takes HOST and PORT of t->name apart. NULL, or what is wrong with it (static). */
+/* Splits t->name into HOST and PORT. Returns NULL, or the fault (static). */
 static const char *take_apart(struct target *t)
 {
 	const char *host = t->name, *colon = strchr(host, ':'), *end, *port = NULL;
@@ -33,7 +33,7 @@ static const char *take_apart(struct target *t)
 			return "has a bracket that is not closed";
 		port = end[1] ? end + 2 : NULL;
 	} else {
-		/* An IPv6 address has two colons and more. */
+		/* An IPv6 address has at least two colons. */
 		if (colon && strchr(colon + 1, ':'))
 			colon = NULL;
 		end = colon ? colon : host + strlen(host);
@@ -89,7 +89,8 @@ int targets_parse(const char *option, const char *list, uint16_t port, struct ta
 	if (!problem)
 		return 0;
 	snprintf(err, err_size, "--%s: '%.*s%s' %s; allowed: 1 to %d different servers, comma-separated, each HOST or "
-		 "HOST:PORT, an IPv6 address as [ADDRESS]:PORT", option, SHOWN_MAX, list, strlen(list) > SHOWN_MAX ? "..." : "",
+		 "HOST:PORT, an IPv6 address as [ADDRESS]:PORT", option, SHOWN_MAX, list,
+		 strlen(list) > SHOWN_MAX ? "..." : "",
 		 problem, TARGETS_MAX);
 	return -EINVAL;
 }

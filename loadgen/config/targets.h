@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Servers, given as a comma-separated list (--targets, --allow-server). Pure; any thread. */
+/* Lists of servers, comma-separated (--targets, --allow-server). No I/O; any thread. */
 #ifndef RAMPART_LOADGEN_TARGETS_H
 #define RAMPART_LOADGEN_TARGETS_H
 
@@ -15,7 +15,7 @@
 struct target {
 	char name[TARGET_NAME_BYTES];	/* as it was given */
 	char host[RAIL_NAME_BYTES];	/* a name or an address, without brackets */
-	uint16_t port;			/* of its TLS listener */
+	uint16_t port;			/* port of its TLS listener */
 };
 
 struct targets {

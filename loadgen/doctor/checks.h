@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The groups of checks of `performance_test doctor`: X_check is in X.c. Each looks at the machine whose files are below
- * `root` ("" but in tests), and adds what it finds. */
+/* The groups of checks of `performance_test doctor`. Each examines the machine whose files are below `root` ("" except
+ * in tests) and adds its findings. */
 #ifndef RAMPART_LOADGEN_DOCTOR_CHECKS_H
 #define RAMPART_LOADGEN_DOCTOR_CHECKS_H
 
@@ -11,13 +11,13 @@ enum module_state {
 	MODULE_LOADED,
 	MODULE_BUILT_IN,
 	MODULE_ABSENT,
-	MODULE_UNKNOWN,	/* not loaded; the list of what is built in cannot be read */
+	MODULE_UNKNOWN,	/* not loaded, and the list of built-in modules cannot be read */
 };
 
-/* Whether the kernel has a module, by /sys/module and modules.builtin (kbuild, "Kbuild output files"). `name` has no '-'. */
+/* State of a kernel module by /sys/module and modules.builtin (kbuild, "Kbuild output files"). `name` has no '-'. */
 enum module_state module_state(const char *root, const char *name);
 
-/* The kernel's modules of RDMA and the drivers of devices. */
+/* The kernel's RDMA modules and the device drivers. */
 void modules_check(const char *root, struct findings *out);
 /* RDMA devices, their ports, network interfaces and device files. */
 void devices_check(const char *root, struct findings *out);
@@ -25,7 +25,7 @@ void devices_check(const char *root, struct findings *out);
 void gids_check(const char *root, const struct rdma_port *p, struct findings *out);
 /* The DSCP of RDMA packets, and flow control of the links. */
 void lossless_check(const char *root, struct findings *out);
-/* Whether packets may be filtered, and which ports are needed then; `tls_port` is that of the server. */
+/* Possible packet filters and the ports they must let through; `tls_port` is the server's. */
 void firewall_check(const char *root, unsigned tls_port, struct findings *out);
 /* Huge pages and NUMA nodes. */
 void memory_check(const char *root, struct findings *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RDMA devices as /sys shows them: ports, addresses, network interfaces, and the files that programs open. No verbs: they
- * need the permissions that are checked here. See checks.h. */
+/* RDMA devices as /sys shows them: ports, addresses, network interfaces, and the files that programs open. Verbs are
+ * not used, because they need the permissions that are checked here. See checks.h. */
 #include "loadgen/doctor/checks.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct look {
 	char netdev[32];	/* an Ethernet interface that is up */
 };
 
-static const char why_device[] = "Without one, transfers over RDMA run in a micro-VM only, with times of an emulated CPU.";
+static const char why_device[] = "Without one, RDMA runs only in a micro-VM, with the times of an emulated CPU.";
 
 /* --- no device at all --- */
 
@@ -40,7 +40,7 @@ static void take_netdev(void *arg, const char *name)
 		memcpy(l->netdev, name, strlen(name) + 1);
 }
 
-/* A software device takes an Ethernet interface. */
+/* A software device needs an Ethernet interface. */
 static void mend_with_soft_roce(const struct look *l, struct finding *f)
 {
 	if (l->netdev[0])
@@ -51,9 +51,10 @@ static void say_no_device(struct look *l)
 {
 	struct finding *f;
 
-	f = findings_add(l->out, "device", FINDING_WRONG, why_device, "this machine has no RDMA device%s", l->netdev[0] ? "" :
-			 ", and no Ethernet interface that is up to make a software one on; `scripts/softroce vm` boots a "
-			 "micro-VM that has one");
+	f = findings_add(l->out, "device", FINDING_WRONG, why_device, "this machine has no RDMA device%s",
+			 l->netdev[0] ? "" :
+			 ", and no Ethernet interface that is up to make a software one on; `scripts/softroce vm` "
+			 "boots a micro-VM that has one");
 	mend_with_soft_roce(l, f);
 }
 
@@ -72,7 +73,8 @@ static void check_mtu(struct look *l, const char *netdev)
 	}
 	f = findings_add(l->out, "mtu", mtu < MTU_USUAL ? FINDING_WRONG : mtu < MTU_FULL ? FINDING_NOTE : FINDING_FINE,
 			 mtu < MTU_USUAL ? "RDMA packets carry less than 1024 bytes, and both ends must agree." :
-					   "RDMA packets carry up to 4096 bytes only with larger frames, if the switches take them.",
+					   "RDMA packets carry up to 4096 bytes only with larger frames, if the "
+					   "switches take them.",
 			 "%s has an MTU of %ld bytes", netdev, mtu);
 	finding_mend(f, "ip link set %s mtu %d", netdev, mtu < MTU_USUAL ? MTU_USUAL : MTU_JUMBO);
 }
@@ -98,20 +100,20 @@ static void check_port(void *arg, const struct rdma_port *p)
 	check_mtu(l, p->netdev);
 }
 
-/* --- devices of clouds, which are not what their names say --- */
+/* --- cloud devices with limits that their names do not show --- */
 
 static void check_efa(struct look *l, const char *name)
 {
 	struct finding *f;
 
 	f = findings_add(l->out, "device", FINDING_WRONG,
-			 "Connections are reliable ones of rdmacm, which EFA does not have: clients may go over sockets "
-			 "(--transport tcp or tls), or over Soft-RoCE.",
+			 "EFA has no reliable connections of rdmacm, which RDMA clients need: let clients use sockets "
+			 "(--transport tcp or tls) or Soft-RoCE.",
 			 "%s is an Elastic Fabric Adapter", name);
 	mend_with_soft_roce(l, f);
 }
 
-/* By the driver: udev gives devices names such as rdmap0s6. */
+/* Goes by the driver, because udev gives devices names such as rdmap0s6. */
 static void check_kind(struct look *l, const char *name)
 {
 	char driver[64];
@@ -151,7 +153,8 @@ static void check_file(struct look *l, const char *name)
 		f = findings_add(l->out, "access", FINDING_WRONG, why_file, "/dev/infiniband/%s is missing", name);
 		finding_mend(f, "modprobe %s", strcmp(name, "rdma_cm") == 0 ? "rdma_ucm" : "ib_uverbs");
 	} else {
-		f = findings_add(l->out, "access", FINDING_WRONG, why_file, "/dev/infiniband/%s: %s", name, strerror(errno));
+		f = findings_add(l->out, "access", FINDING_WRONG, why_file, "/dev/infiniband/%s: %s", name,
+				 strerror(errno));
 		finding_mend(f, "chmod 0666 /dev/infiniband/%s", name);
 	}
 }

@@ -75,7 +75,7 @@ static int print_json(const struct findings *f)
 
 static int look(const struct arguments *a)
 {
-	static struct findings f;	/* too large for a stack */
+	static struct findings f;	/* too large for the stack */
 	int ret = 0;
 
 	modules_check("", &f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether this kernel can filter packets, and which ports must then be open. Rules are not read: `doctor --server` tries
- * the way itself. See checks.h. */
+/* Checks whether this kernel can filter packets, and names the ports that must then be open. It does not read rules:
+ * `doctor --server` tries the path itself. See checks.h. */
 #include "loadgen/doctor/checks.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "loadgen/doctor/base/tree.h"
 
 static const char why[] =
-	"A packet that a filter drops looks like a server that does not answer; `performance_test doctor --server HOST` "
-	"tries the way itself. RDMA packets of a NIC bypass the kernel's filters.";
+	"A packet that a filter drops looks like a server that does not answer; `performance_test doctor --server "
+	"HOST` tries the path itself. RDMA packets of a NIC bypass the kernel's filters.";
 
-/* The kernel lists the tables of iptables that it has in /proc/net. A list that cannot be read may name some. */
+/* The kernel lists its iptables tables in /proc/net. An unreadable list counts as not empty. */
 static bool has_tables(const char *root, const char *list)
 {
 	char line[64];
@@ -28,13 +28,13 @@ void firewall_check(const char *root, unsigned tls_port, struct findings *out)
 
 	if (nft == MODULE_ABSENT && !iptables) {
 		findings_add(out, "firewall", FINDING_FINE, NULL,
-			     "this kernel filters no packets with nftables or iptables; BPF programs and what is between "
-			     "hosts were not checked");
+			     "this kernel filters no packets with nftables or iptables; BPF programs and devices "
+			     "between hosts were not checked");
 		return;
 	}
 	findings_add(out, "firewall", FINDING_NOTE, why,
-		     "%s%s%s may filter packets. A server needs TCP port %u (--tls-port), and for --transport tcp one port "
-		     "for each shard, from 7472 on (--rdma-port); Soft-RoCE needs UDP port 4791 at both ends",
+		     "%s%s%s may filter packets. A server needs TCP port %u (--tls-port), and for --transport tcp one "
+		     "port for each shard, from 7472 on (--rdma-port); Soft-RoCE needs UDP port 4791 at both ends",
 		     nft == MODULE_ABSENT ? "" : "nftables", nft != MODULE_ABSENT && iptables ? " and " : "",
 		     iptables ? "iptables" : "", tls_port);
 }

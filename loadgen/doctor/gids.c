@@ -16,10 +16,10 @@ struct gids {
 	const struct rdma_port *port;
 	struct findings *out;
 	unsigned n, ipv4, ipv6, local;
-	unsigned typed;	/* whose type can be read */
-	unsigned v2_addresses;	/* of RoCE v2, with an address that others can reach */
-	unsigned untold;	/* that `list` has no room for */
-	char text[INET6_ADDRSTRLEN];	/* an address that can be used */
+	unsigned typed;	/* GIDs whose type can be read */
+	unsigned v2_addresses;	/* RoCE v2 GIDs with an address that others can reach */
+	unsigned untold;	/* GIDs for which `list` has no room */
+	char text[INET6_ADDRSTRLEN];	/* a usable address, if there is one */
 	char list[200];
 };
 
@@ -28,7 +28,7 @@ static bool is_address(const struct in6_addr *a)
 	return !IN6_IS_ADDR_LINKLOCAL(a);
 }
 
-/* Counts it, and gives its address as text. */
+/* Counts a GID and writes its address to `text`. */
 static void count_address(struct gids *g, const struct in6_addr *a, char text[INET6_ADDRSTRLEN])
 {
 	if (IN6_IS_ADDR_V4MAPPED(a))
@@ -46,7 +46,7 @@ static void count_address(struct gids *g, const struct in6_addr *a, char text[IN
 		memcpy(g->text, text, sizeof(g->text));
 }
 
-/* The kernel has one name, "IB/RoCE v1", for both. */
+/* The kernel uses one name, "IB/RoCE v1", for InfiniBand and RoCE v1. */
 static const char *type_of(struct gids *g, int index)
 {
 	const struct rdma_port *p = g->port;
@@ -60,7 +60,7 @@ static const char *type_of(struct gids *g, int index)
 	return p->ethernet ? "RoCE v1" : "InfiniBand";
 }
 
-/* The interface is said where it is another than the port's, such as one of a VLAN. */
+/* Names the interface if it is not the one of the port, for example that of a VLAN. */
 static void add_to_list(struct gids *g, int index, const char *text, const char *type)
 {
 	const struct rdma_port *p = g->port;
@@ -138,26 +138,27 @@ static void check_types(const struct gids *g)
 	f = findings_add(g->out, "gid-type", g->v2_addresses ? FINDING_FINE : FINDING_WRONG, why_type,
 			 "%s: %s%s%s", p->name, g->v2_addresses ? "GIDs " : "no GID is of RoCE v2 and an IP address: ",
 			 g->n ? g->list : "there is none", more);
-	/* Where there are addresses, they are of RoCE v1 because device or driver have no other. */
+	/* If there are addresses, adding one does not help: the device or driver supports RoCE v1 only. */
 	if (!g->ipv4 && !g->ipv6)
 		mend_with_address(g, f);
 }
 
-/* What rdma_cm takes is a setting of its own, which is there once somebody has made the device's folder in configfs. */
+/* rdma_cm has its own RoCE mode. The setting exists once somebody has created the folder of the device in configfs. */
 static void check_mode(const struct gids *g)
 {
 	const struct rdma_port *p = g->port;
 	struct finding *f;
 	char line[32];
 
-	if (tree_line(tree_at(g->root, "%s/default_roce_mode", p->cm), line, sizeof(line)) || strcmp(line, "RoCE v2") == 0)
+	if (tree_line(tree_at(g->root, "%s/default_roce_mode", p->cm), line, sizeof(line)) ||
+	    strcmp(line, "RoCE v2") == 0)
 		return;
 	f = findings_add(g->out, "gid-type", FINDING_WRONG, why_type, "%s: rdma_cm is set to connections of %s",
 			 p->name, line);
 	finding_mend(f, "echo 'RoCE v2' >%s/default_roce_mode", p->cm);
 }
 
-/* --- InfiniBand: the addresses are those of interfaces of IP over InfiniBand --- */
+/* --- InfiniBand: addresses belong to IP over InfiniBand interfaces --- */
 
 struct ipoib {
 	const char *root;
@@ -189,7 +190,8 @@ static void check_infiniband(const struct gids *g)
 	tree_each(g->root, "/sys/class/net", take_ipoib, &i);
 	if (i.name[0]) {
 		findings_add(g->out, "gid", FINDING_FINE, NULL,
-			     "%s is InfiniBand; its addresses are those of interfaces such as %s, which were not checked",
+			     "%s is InfiniBand; its addresses are those of interfaces such as %s, which were not "
+			     "checked",
 			     p->name, i.name);
 		return;
 	}
@@ -204,7 +206,7 @@ void gids_check(const char *root, const struct rdma_port *p, struct findings *ou
 
 	if (p->iwarp) {
 		findings_add(out, "gid", FINDING_NOTE, "Rampart has been run over RoCE only.",
-			     "%s is of iWARP, whose GIDs are no addresses", p->name);
+			     "%s is iWARP, whose GIDs are not IP addresses", p->name);
 		return;
 	}
 	for (int i = 0; i < GIDS_MAX; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How packets of RDMA are marked, and whether the link stops before it loses them. A network without either works, only
- * slower when it is congested, so nothing here is wrong. See checks.h. */
+/* How RDMA packets are marked, and whether the link uses flow control instead of dropping them. A network without
+ * either works, only slower under congestion, so no finding here is an error. See checks.h. */
 #include "loadgen/doctor/checks.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@ struct look {
 /* --- DSCP --- */
 
 static const char why_dscp[] =
-	"Switches sort packets by their DSCP, where the network has a class that RDMA is to be in; --dscp of a "
-	"run goes before what the system gives.";
+	"Switches sort packets into traffic classes by their DSCP, if the network has a class for RDMA; --dscp of a "
+	"run overrides the default of the system.";
 
 static void ignore_name(void *arg, const char *name)
 {
@@ -29,7 +29,7 @@ static void ignore_name(void *arg, const char *name)
 	(void)name;
 }
 
-/* Its folder in configfs is there once somebody has made it. */
+/* The folder of the device in configfs exists once somebody has created it. */
 static void say_no_default(struct look *l, const struct rdma_port *p)
 {
 	struct finding *f;
@@ -52,8 +52,9 @@ static void check_dscp(struct look *l, const struct rdma_port *p)
 	struct finding *f;
 	long tos;
 
-	/* Of NVIDIA's own drivers; it goes before everything else. */
-	tree_line(tree_at(l->root, "/sys/class/infiniband/%s/tc/%s/traffic_class", p->device, p->port), class, sizeof(class));
+	/* NVIDIA's own drivers have this file, and it overrides all other settings. */
+	tree_line(tree_at(l->root, "/sys/class/infiniband/%s/tc/%s/traffic_class", p->device, p->port), class,
+		  sizeof(class));
 	if (class[0])
 		findings_add(l->out, "dscp", FINDING_FINE, NULL, "%s: the driver's traffic_class: %s", p->name, class);
 	if (!tree_has(tree_at(l->root, "%s", p->cm))) {
@@ -71,16 +72,16 @@ static void check_dscp(struct look *l, const struct rdma_port *p)
 /* --- flow control --- */
 
 static const char why_pause[] =
-	"A packet that a full queue loses makes its sender send everything after it again; the switch must have the "
-	"same setting.";
+	"When a full queue drops a packet, its sender repeats everything after it; the switch must have the same "
+	"setting.";
 
-/* What a driver does not say is no fault of the machine's. */
+/* A setting that the driver does not report is not a fault of the machine. */
 static void say_not_shown(struct look *l, const char *check, const char *netdev, int error)
 {
 	if (error == -EOPNOTSUPP)
 		findings_add(l->out, check, FINDING_NOTE, why_pause, "%s: not shown by this driver", netdev);
 	else
-		findings_add(l->out, check, FINDING_UNKNOWN, why_pause, "%s: cannot be asked for: %s", netdev,
+		findings_add(l->out, check, FINDING_UNKNOWN, why_pause, "%s: the setting cannot be read: %s", netdev,
 			     strerror(-error));
 }
 
@@ -125,7 +126,7 @@ static void check_flow_control(struct look *l, const char *netdev)
 		say_pause(l, netdev, &pause, priorities != 0);
 }
 
-/* InfiniBand loses nothing by itself. */
+/* InfiniBand is lossless by design, so there is nothing to check. */
 static void check_port(void *arg, const struct rdma_port *p)
 {
 	struct look *l = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The machine around the devices: where it runs, and what makes its times vary. See checks.h. */
+/* Checks the machine itself: container, cloud, and settings that make times vary. See checks.h. */
 #include "loadgen/doctor/checks.h"
 
 #include <ctype.h>
@@ -12,7 +12,8 @@ static void check_container(const char *root, struct findings *out)
 	if (!tree_has(tree_at(root, "/.dockerenv")) && !tree_has(tree_at(root, "/run/.containerenv")) &&
 	    !tree_has(tree_at(root, "/var/run/secrets/kubernetes.io")))
 		return;
-	findings_add(out, "container", FINDING_NOTE, "It has the devices, limits and addresses that it was given (docs/launchers.md).",
+	findings_add(out, "container", FINDING_NOTE,
+		     "It has only the devices, limits and addresses that it was given (docs/launchers.md).",
 		     "this is a container");
 }
 
@@ -28,15 +29,16 @@ static bool check_wsl(const char *root, struct findings *out)
 		return false;
 	findings_add(out, "wsl", FINDING_NOTE,
 		     "Microsoft's kernel has no RDMA devices and no rdma_rxe: runs are made in a micro-VM, which "
-		     "`scripts/softroce vm` boots without either, or with a kernel that has rdma_rxe (kernel= in .wslconfig).",
+		     "`scripts/softroce vm` boots without either, or with a kernel that has rdma_rxe (kernel= in "
+		     ".wslconfig).",
 		     "this is the Windows Subsystem for Linux %s, kernel %s",
 		     strstr(lower, "wsl2") ? "2" : "(of version 1, or unknown)", release);
 	return true;
 }
 
-/* --- clouds, by what their virtual machines say of themselves (DMI) --- */
+/* --- clouds, recognised by the DMI data of their virtual machines --- */
 
-/* The chassis of all of Azure's machines, and of no other Hyper-V's. */
+/* The chassis tag of every Azure machine, and of no other Hyper-V guest. */
 #define AZURE_TAG "7783-7084-3265-9085-8269-3286-77"
 
 static void dmi(const char *root, const char *field, char out[64])
@@ -58,8 +60,8 @@ static void check_cloud(const char *root, struct findings *out)
 			     "this is a machine of Amazon EC2 (%s)", product);
 	else if (strcmp(tag, AZURE_TAG) == 0)
 		findings_add(out, "cloud", FINDING_NOTE,
-			     "Sizes with an \"r\" in their name have InfiniBand; others have at most MANA, or Soft-RoCE. "
-			     "Network security groups must let TCP 7471 and UDP 4791 in.",
+			     "Sizes with an \"r\" in their name have InfiniBand; others have at most MANA, or "
+			     "Soft-RoCE. Network security groups must let TCP 7471 and UDP 4791 in.",
 			     "this is a machine of Microsoft Azure");
 	else if (strcmp(product, "Google Compute Engine") == 0)
 		findings_add(out, "cloud", FINDING_NOTE,
@@ -74,12 +76,16 @@ static void check_governor(const char *root, struct findings *out)
 	bool fast;
 	struct finding *f;
 
-	if (tree_line(tree_at(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), governor, sizeof(governor)))
+	if (tree_line(tree_at(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), governor,
+		      sizeof(governor)))
 		return;
 	fast = strcmp(governor, "performance") == 0;
-	f = findings_add(out, "governor", fast ? FINDING_FINE : FINDING_NOTE, "A CPU that sleeps or slows down between messages adds to "
-			 "their latency.", "the governor of the CPUs' frequency is %s", governor);
-	finding_mend(f, "for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >\"$g\"; done");
+	f = findings_add(out, "governor", fast ? FINDING_FINE : FINDING_NOTE,
+			 "A CPU that sleeps or slows down between messages adds to their latency.",
+			 "the CPU frequency governor is %s", governor);
+	finding_mend(f,
+		     "for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >\"$g\"; "
+		     "done");
 }
 
 void machine_check(const char *root, struct findings *out)

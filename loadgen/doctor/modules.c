@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The modules without which programs reach no RDMA device, and the drivers. See checks.h. */
+/* Checks the modules that programs need to reach RDMA devices, and the drivers. See checks.h. */
 #include "loadgen/doctor/checks.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 /* --- one module --- */
 
-/* The file of a module, such as "kernel/drivers/infiniband/hw/efa/efa.ko", may have '-' where its name has '_'. */
+/* True if `line` names the file of the module (".../efa/efa.ko"), which may have '-' where the module has '_'. */
 static bool is_file_of(char *line, const char *name)
 {
 	char *file = strrchr(line, '/');
@@ -43,7 +43,7 @@ static enum module_state look_in_list(const char *root, const char *name)
 
 enum module_state module_state(const char *root, const char *name)
 {
-	/* One that is built in has a folder if it has parameters, but was never initialised as a module. */
+	/* A built-in module with parameters has a folder too, but without `initstate`. */
 	if (tree_has(tree_at(root, "/sys/module/%s/initstate", name)))
 		return MODULE_LOADED;
 	return tree_has(tree_at(root, "/sys/module/%s", name)) ? MODULE_BUILT_IN : look_in_list(root, name);
@@ -51,13 +51,13 @@ enum module_state module_state(const char *root, const char *name)
 
 /* --- all of them --- */
 
-/* What each needs, and what it makes in /sys when it is there, loaded or built in. */
+/* The core modules, and the path in /sys that each creates, loaded or built in. */
 static const struct core {
 	const char *name, *makes;
 } core[] = {
 	{ "ib_core", "/sys/class/infiniband" },
 	{ "ib_uverbs", "/sys/class/infiniband_verbs" },
-	{ "rdma_cm", "/sys/class/misc/rdma_cm" },	/* by rdma_ucm, which needs it */
+	{ "rdma_cm", "/sys/class/misc/rdma_cm" },	/* made by rdma_ucm, which depends on rdma_cm */
 	{ "rdma_ucm", "/sys/class/misc/rdma_cm" },
 };
 
@@ -70,7 +70,7 @@ static const char *const drivers[] = {
 #define N_CORE (sizeof(core) / sizeof(core[0]))
 #define N_DRIVERS (sizeof(drivers) / sizeof(drivers[0]))
 
-/* Names, as long as they fit. */
+/* A list of names, cut if too long. */
 struct names {
 	char text[200];
 };
@@ -106,7 +106,7 @@ static void check_core(const char *root, struct findings *out)
 	if (!missing.text[0]) {
 		findings_add(out, "modules", FINDING_FINE, NULL, "the kernel has %s", have.text);
 	} else if (!tree_has(tree_at(root, "/sys/class"))) {
-		findings_add(out, "modules", FINDING_UNKNOWN, why, "/sys is not there: modules cannot be looked at");
+		findings_add(out, "modules", FINDING_UNKNOWN, why, "/sys is missing: modules cannot be examined");
 	} else {
 		f = findings_add(out, "modules", FINDING_WRONG, why, "the kernel has not loaded %s%s%s", missing.text,
 				 have.text[0] ? "; it has " : "", have.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Huge pages and NUMA nodes. Nothing here keeps a run from working. See checks.h. */
+/* Checks huge pages and NUMA nodes. No finding here prevents a run. See checks.h. */
 #include "loadgen/doctor/checks.h"
 
 #include <inttypes.h>
@@ -53,15 +53,15 @@ static void check_transparent(const char *root, struct findings *out)
 	mode = strchr(line, '[');
 	end = mode ? strchr(mode, ']') : NULL;
 	if (!end) {
-		findings_add(out, "thp", FINDING_UNKNOWN, NULL, "%s is not as it should be: %s", file, line);
+		findings_add(out, "thp", FINDING_UNKNOWN, NULL, "%s has an unexpected content: %s", file, line);
 		return;
 	}
 	*end = '\0';
 	mode++;
 	always = strcmp(mode, "always") == 0;
 	f = findings_add(out, "thp", always ? FINDING_FINE : FINDING_NOTE,
-			 "Buffers do not ask for huge pages, with which a device has fewer "
-			 "addresses to look up: they have them only if everybody has.",
+			 "Buffers do not request huge pages, with which a device has fewer addresses to look up: "
+			 "they get them only in mode always.",
 			 "transparent huge pages: %s", mode);
 	finding_mend(f, "echo always >%s", file);
 }
@@ -78,7 +78,8 @@ struct numa {
 static void check_device_node(void *arg, const char *device)
 {
 	static const char why[] =
-		"Data that crosses from one node to another takes longer; --numa auto keeps threads on the device's node.";
+		"Data that crosses from one node to another takes longer; --numa auto keeps threads on the device's "
+		"node.";
 	const struct numa *n = arg;
 	int node = place_node_of_rdma(n->sys.v, device);
 	char cpus[64];
@@ -99,7 +100,8 @@ static void check_device_node(void *arg, const char *device)
 		return;
 	}
 	f = findings_add(n->out, "numa", FINDING_NOTE, why,
-			 "%s is at node %d of %d, of whose CPUs (%s) this process may use none", device, node, n->nodes,
+			 "%s is at node %d of %d, and this process may use none of the CPUs of that node (%s)", device,
+			 node, n->nodes,
 			 cpus[0] ? cpus : "which cannot be read");
 	if (cpus[0])
 		finding_mend(f, "taskset -pc %s $$", cpus);
@@ -115,7 +117,7 @@ static void check_numa(const char *root, struct findings *out)
 			     n.nodes ? "this machine has one NUMA node" : "this machine shows no NUMA nodes");
 	else if (tree_each(root, "/sys/class/infiniband", check_device_node, &n) <= 0)
 		findings_add(out, "numa", FINDING_FINE, NULL,
-			     "this machine has %d NUMA nodes, and no RDMA device to be near to", n.nodes);
+			     "this machine has %d NUMA nodes, but no RDMA device", n.nodes);
 }
 
 void memory_check(const char *root, struct findings *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The limits of this process, which those that the shell starts next have too. See checks.h. */
+/* Checks the limits of this process; the next programs of the same shell have the same limits. See checks.h. */
 #include "loadgen/doctor/checks.h"
 
 #include <linux/capability.h>
@@ -22,7 +22,8 @@ static bool may_lock(const char *root)
 
 static void check_memlock(const char *root, const struct rlimit *l, struct findings *out)
 {
-	static const char why[] = "Memory that a device reads and writes is locked; what is above the limit is refused.";
+	static const char why[] = "Memory that a device reads and writes is locked; requests above the limit are "
+				  "refused.";
 	bool exempt = may_lock(root);
 	struct finding *f;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The way to a server. See server.h.
+/* Checks the path to a server. See server.h.
  *
- * Each transport is tried with the clients' own module: what goes wrong here goes wrong in a run.
- */
+ * Each transport is tried with the module that clients use, so what fails here would fail in a run. */
 #include "loadgen/doctor/server.h"
 
 #include <netinet/in.h>
@@ -22,10 +21,10 @@
 #include "common/wire/msg.h"
 
 #define SMALL_BYTES 64u
-#define LARGE_BYTES 4096u	/* rdma_server's --message-size, and four times what small packets of RDMA carry */
-#define ANSWER_NS (5 * NS_PER_S)	/* a reply that takes longer is lost */
+#define LARGE_BYTES 4096u	/* rdma_server's --message-size; four times a packet at an RDMA MTU of 1024 */
+#define ANSWER_NS (5 * NS_PER_S)	/* a reply that takes longer counts as lost */
 #define STAGE_NS (10 * NS_PER_S)
-#define HEADERS_BYTES 84	/* of RoCE over IPv6, at most */
+#define HEADERS_BYTES 84	/* most headers of a RoCE packet over IPv6 */
 
 /* One transport that is being tried. */
 struct trial {
@@ -35,7 +34,7 @@ struct trial {
 	struct ev_loop *loop;
 	struct client_ctx *ctx;
 	struct client_conn *conn;
-	ev_timer answer;		/* a reply is due */
+	ev_timer answer;		/* runs while a reply is due */
 	struct hist *rtt;
 	uint64_t until_ns, sent_ns, connected_ns;
 	uint32_t sent, received;
@@ -77,7 +76,7 @@ static void on_live(void *arg, struct client_conn *c)
 	send_next(t);
 }
 
-/* Small messages for the time, and then a large one. */
+/* Sends small messages until the time is over, and then one large message. */
 static void on_message(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
 	struct trial *t = arg;
@@ -95,7 +94,7 @@ static void on_message(void *arg, struct client_conn *c, uint64_t sequence, cons
 	send_next(t);
 }
 
-/* A connection has one message in flight: what is lost is waited for no longer. */
+/* The connection has one message in flight, and its reply counts as lost now. */
 static void on_answer(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct trial *t = w->data;
@@ -122,7 +121,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 
 static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_closed = on_closed };
 
-/* --- what it came to --- */
+/* --- results --- */
 
 static const char *const checks[] = { "ping-rdma", "ping-tcp", "ping-tls" };
 
@@ -134,8 +133,9 @@ static void say_failure(const struct trial *t)
 	char code[96];
 	bool refused = t->fail.kind == FAIL_REFUSED && t->fail.code == REFUSE_UNSUPPORTED;
 
-	findings_add(t->out, checks[t->transport], refused ? FINDING_NOTE : FINDING_WRONG, fail_advice(&t->fail), "%s to %s: %s at %s%s%.120s", name,
-		     t->way->host, fail_code_text(&t->fail, code, sizeof(code)), stage_names[t->fail.stage],
+	findings_add(t->out, checks[t->transport], refused ? FINDING_NOTE : FINDING_WRONG, fail_advice(&t->fail),
+		     "%s to %s: %s at %s%s%.120s", name, t->way->host, fail_code_text(&t->fail, code, sizeof(code)),
+		     stage_names[t->fail.stage],
 		     *t->words ? ": " : "", t->words);
 }
 
@@ -147,15 +147,19 @@ static void say_pings(const struct trial *t)
 	if (t->fail.kind != FAIL_NONE)
 		say_failure(t);
 	else if (hist_count(t->rtt) == 0 || (lost && !t->large))
-		findings_add(t->out, check, FINDING_WRONG, why_ping, "%s to %s: message %u had no reply within %.0f s", name, t->way->host,
-			     t->sent, (double)ANSWER_NS / 1e9);
+		findings_add(t->out, check, FINDING_WRONG, why_ping, "%s to %s: message %u got no reply within %.0f s",
+			     name, t->way->host, t->sent, (double)ANSWER_NS / 1e9);
 	else
-		findings_add(t->out, check, FINDING_FINE, NULL, "%s to %s: %llu replies, none lost, p50 %.1f us, p99 %.1f us; connected in "
-			     "%.1f ms", name, t->way->host, (unsigned long long)hist_count(t->rtt), hist_percentile(t->rtt, 50) / 1e3,
+		findings_add(t->out, check, FINDING_FINE, NULL,
+			     "%s to %s: %llu replies, none lost, p50 %.1f us, p99 %.1f us; connected in "
+			     "%.1f ms", name, t->way->host, (unsigned long long)hist_count(t->rtt),
+			     hist_percentile(t->rtt, 50) / 1e3,
 			     hist_percentile(t->rtt, 99) / 1e3, (double)t->connected_ns / 1e6);
 	if (t->large && !t->large_came && t->fail.kind != FAIL_REFUSED)
-		findings_add(t->out, "path-mtu", FINDING_WRONG, "Something between the hosts takes smaller packets than both of them send.",
-			     "%s to %s: messages of %u bytes arrive, of %u bytes not", name, t->way->host, SMALL_BYTES, LARGE_BYTES);
+		findings_add(t->out, "path-mtu", FINDING_WRONG,
+			     "A device between the hosts accepts only smaller packets than the hosts send.",
+			     "%s to %s: messages of %u bytes arrive, but messages of %u bytes do not", name,
+			     t->way->host, SMALL_BYTES, LARGE_BYTES);
 }
 
 static void say_tls(const struct trial *t)
@@ -165,15 +169,17 @@ static void say_tls(const struct trial *t)
 	if (*t->tls)
 		findings_add(t->out, "tls", FINDING_FINE, NULL, "TLS with %s: %s", t->way->host, t->tls);
 	else if (t->fail.stage <= STAGE_TLS_HANDSHAKE)
-		findings_add(t->out, "tls", FINDING_WRONG, fail_advice(&t->fail), "no TLS with %s, port %llu: %s at %s%s%.120s", t->way->host,
+		findings_add(t->out, "tls", FINDING_WRONG, fail_advice(&t->fail),
+			     "no TLS with %s, port %llu: %s at %s%s%.120s", t->way->host,
 			     (unsigned long long)t->way->port, fail_code_text(&t->fail, code, sizeof(code)),
 			     stage_names[t->fail.stage], *t->words ? ": " : "", t->words);
 }
 
-/* What the kernel knows of the path (ip(7), IP_MTU): nothing is sent. 0: not known. */
+/* The kernel's MTU of the path (ip(7), IP_MTU), without sending a packet. 0: not known. */
 static int path_mtu(const struct addr *server)
 {
-	int v6 = server->ss.ss_family == AF_INET6, mtu = 0, fd = socket(server->ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int v6 = server->ss.ss_family == AF_INET6, mtu = 0,
+		fd = socket(server->ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(mtu);
 
 	if (fd < 0)
@@ -190,11 +196,13 @@ static void say_path(const struct trial *t, const struct addr *server)
 	int mtu = path_mtu(server), packet = 128 << client_dev(t->ctx)->port.active_mtu;
 
 	if (!mtu)
-		findings_add(t->out, "path-mtu", FINDING_UNKNOWN, NULL, "the kernel does not know the MTU of the path to %s", t->way->host);
+		findings_add(t->out, "path-mtu", FINDING_UNKNOWN, NULL,
+			     "the kernel does not know the MTU of the path to %s", t->way->host);
 	else
 		findings_add(t->out, "path-mtu", mtu < packet + HEADERS_BYTES ? FINDING_WRONG : FINDING_FINE,
-			     "RDMA packets are not fragmented: those that do not fit are lost.",
-			     "the path to %s takes packets of %d bytes, RDMA's carry up to %d", t->way->host, mtu, packet);
+			     "RDMA packets are not fragmented: larger ones are lost.",
+			     "the path to %s accepts packets of %d bytes, RDMA packets carry up to %d", t->way->host,
+			     mtu, packet);
 }
 
 /* --- trying --- */
@@ -214,20 +222,22 @@ static void run_trial(struct trial *t, struct client_config *cc)
 	if (t->conn && pump_run(client_pump(t->ctx)) == 0 && t->closed)
 		say_pings(t);
 	else
-		findings_add(t->out, check, FINDING_WRONG, why_ping, "%s to %s: the RDMA device stopped working", name, t->way->host);
+		findings_add(t->out, check, FINDING_WRONG, why_ping, "%s to %s: the RDMA device stopped working", name,
+			     t->way->host);
 	if (t->transport == TRANSPORT_RDMA)
 		say_path(t, &cc->server);
 	client_ctx_free(t->ctx);
 }
 
-static void try_transport(const struct server_way *way, const struct addr *server, enum transport transport, bool *tls_said,
-			  struct findings *out)
+static void try_transport(const struct server_way *way, const struct addr *server, enum transport transport,
+			  bool *tls_said, struct findings *out)
 {
 	struct trial t = { .way = way, .out = out, .transport = transport, .loop = ev_loop_new(EVFLAG_AUTO) };
-	struct client_config cc = { .server = *server, .transport = transport, .verify_name = way->name ? way->name : way->host,
-				    .ca_file = way->ca, .cert_file = way->cert, .key_file = way->key, .device = way->device,
-				    .message_bytes = LARGE_BYTES, .buffer_bytes = LARGE_BYTES, .depth = 1, .max_conns = 1,
-				    .poll = POLL_EVENT, .stage_timeout_ns = STAGE_NS };
+	struct client_config cc = { .server = *server, .transport = transport,
+				    .verify_name = way->name ? way->name : way->host, .ca_file = way->ca,
+				    .cert_file = way->cert, .key_file = way->key, .device = way->device,
+				    .message_bytes = LARGE_BYTES, .buffer_bytes = LARGE_BYTES, .depth = 1,
+				    .max_conns = 1, .poll = POLL_EVENT, .stage_timeout_ns = STAGE_NS };
 	struct tuning tuning = { .n_cpus = 0 };
 	char err[256];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What to set. See advice.h. */
+/* Advice on what to set. See advice.h. */
 #include "loadgen/plan/advice.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #define GIB 1073741824.0
 
-/* Threads with which a shard or worker stays within the limit; the share is rounded up for the spread over them. */
+/* Number of threads that keeps each shard or worker within its limit, plus 10 % because clients spread unevenly. */
 static unsigned long long threads_for(const struct estimate_row *r, uint64_t threads)
 {
 	return (unsigned long long)ceil((double)threads * MAX(r->needed / r->limit, 1) * 1.1);
@@ -24,9 +24,11 @@ static void of_threads(const struct estimate_in *in, const struct estimate_row *
 	if (r->side == ESTIMATE_GENERATOR)
 		snprintf(text, size, "--threads %llu, or a lower --inflight", threads_for(r, in->generator.workers));
 	else if (in->server.own)
-		snprintf(text, size, "--server-threads %llu, or a lower --inflight", threads_for(r, in->server.size.threads));
+		snprintf(text, size, "--server-threads %llu, or a lower --inflight",
+			 threads_for(r, in->server.size.threads));
 	else
-		snprintf(text, size, "rdma_server --threads %llu, with a --srq-depth and --cq-depth that allow it, or a lower "
+		snprintf(text, size,
+			 "rdma_server --threads %llu, with a --srq-depth and --cq-depth that allow it, or a lower "
 			 "--inflight", threads_for(r, in->server.size.threads));
 }
 
@@ -60,8 +62,8 @@ const char *advice_text(const struct estimate_in *in, const struct estimate_row 
 		snprintf(text, size, "rdma_server --max-per-address %.0f (0: no limit), or more load hosts", r->needed);
 		break;
 	case ESTIMATE_handshakes:
-		snprintf(text, size, "%sthreads %llu, or --connect-concurrency %.0f", more, threads_for(r, in->server.size.threads),
-			 r->limit * (double)in->server.size.threads / 2);
+		snprintf(text, size, "%sthreads %llu, or --connect-concurrency %.0f", more,
+			 threads_for(r, in->server.size.threads), r->limit * (double)in->server.size.threads / 2);
 		break;
 	case ESTIMATE_qps: of_device(r, "max_qp", text, size); break;
 	case ESTIMATE_cqs: of_device(r, "max_cq", text, size); break;
@@ -75,7 +77,8 @@ const char *advice_text(const struct estimate_in *in, const struct estimate_row 
 	case ESTIMATE_fds:
 	case ESTIMATE_fds_at_start: of_fds(in, r, text, size); break;
 	case ESTIMATE_ports:
-		snprintf(text, size, "sysctl -w net.ipv4.ip_local_port_range='1024 65535', wait 60 s for ports at rest, or "
+		snprintf(text, size,
+			 "sysctl -w net.ipv4.ip_local_port_range='1024 65535', wait 60 s for ports at rest, or "
 			 "more load hosts");
 		break;
 	case ESTIMATE_pinned_bytes:

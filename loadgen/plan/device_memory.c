@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of queues. See device_memory.h.
+/* Computes the memory of queues. See device_memory.h.
  *
  * Sources for rdma_rxe: rxe_queue_init() of the kernel's drivers/infiniband/sw/rxe/rxe_queue.c (a header of 384 bytes;
  * one entry more than asked for, rounded up to a power of two; an entry is a cache line at least, and a power of two;
- * vmalloc_user, so whole pages), rxe_qp.c and rxe_srq.c for what is in an entry, and rdma/rdma_user_rxe.h for its size.
- * What else an object takes was measured on kernel 6.1 by making many (/proc/slabinfo, VmallocUsed).
- */
+ * vmalloc_user, so whole pages), rxe_qp.c and rxe_srq.c for the contents of an entry, and rdma/rdma_user_rxe.h for its
+ * size. The other memory of an object was measured on kernel 6.1 by creating many of them (/proc/slabinfo,
+ * VmallocUsed). */
 #include "loadgen/plan/device_memory.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 #define RXE_RECEIVE_BYTES 56.0		/* struct rxe_recv_wqe with one SGE */
 #define RXE_CQE_BYTES 72.0		/* struct rxe_cqe: the kernel's struct ib_wc */
 #define OTHER_CQE_BYTES 64.0
-/* Drivers that are not known: send queue entries of 64 bytes, of which a request with inline data takes several. */
+/* Unknown drivers: a send queue entry has 64 bytes, and a request with inline data takes several. */
 #define OTHER_SEND_BYTES 256.0
 #define OTHER_QP_BYTES 4096.0
 
@@ -39,7 +39,7 @@ static double rxe_queue(double entries, double entry_bytes)
 	return ceil(bytes / MEMORY_PAGE_BYTES) * MEMORY_PAGE_BYTES;
 }
 
-/* Another driver's queue: in the process's memory. */
+/* A queue of another driver, which lies in the memory of the process. */
 static struct memory_use other_queue(double entries, double entry_bytes)
 {
 	return (struct memory_use){ .process = ceil(entries * entry_bytes / MEMORY_PAGE_BYTES) * MEMORY_PAGE_BYTES };
@@ -50,7 +50,8 @@ struct memory_use memory_of_qp(enum memory_driver d, double sq_depth, double inl
 	struct memory_use u;
 
 	if (d == MEMORY_RXE)
-		u = (struct memory_use){ .shared = rxe_queue(sq_depth, RXE_SEND_BYTES + fmax(RXE_SGE_BYTES, inline_bytes)),
+		u = (struct memory_use){ .shared = rxe_queue(sq_depth,
+							     RXE_SEND_BYTES + fmax(RXE_SGE_BYTES, inline_bytes)),
 					 .kernel = MEMORY_QP_KERNEL_BYTES };
 	else
 		u = other_queue(sq_depth, fmax(OTHER_SEND_BYTES, inline_bytes));
@@ -77,7 +78,8 @@ struct memory_use memory_of_srq(enum memory_driver d, double entries)
 struct memory_use memory_of_connection(enum memory_driver d)
 {
 	(void)d;	/* the connection manager is the same for all */
-	return (struct memory_use){ .kernel = MEMORY_CONNECTION_KERNEL_BYTES, .process = MEMORY_CONNECTION_PROCESS_BYTES };
+	return (struct memory_use){ .kernel = MEMORY_CONNECTION_KERNEL_BYTES,
+				    .process = MEMORY_CONNECTION_PROCESS_BYTES };
 }
 
 void memory_add(struct memory_use *sum, double n, struct memory_use one)

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a number of clients needs. See estimate.h.
+/* Computes what a number of clients needs. See estimate.h.
  *
- * What the numbers rest on:
- * - Sizes of queues, pools and buffers are those that the programs make (common/sizing/sizes.c); a server that runs says its own.
- * - Queue pairs that exist while all clients are held: one a client, and the reserve of free ones of each thread. With
- *   --churn those of clients that left rest for REST_S before they are used again.
- * - A TLS connection lives while its client connects: descriptors and memory of TLS have their peak in the storm.
- * - A client holds a port of the RDMA connection manager and uses one of TCP's, which rests for 60 s afterwards. Each has
- *   a space of its own, of the same size, so both end at the same number.
- * - Resident memory: what a process has without clients, the tables and buffers made at start, queues that the driver maps
- *   (memory.c), and what each client and each TLS connection takes (measured: memory.h); the slabs are registered, and so
- *   wholly resident.
- * - Of a server that runs, its report says what it has now, tables and buffers included; clients come on top.
- */
+ * The numbers follow from these facts:
+ * - The programs size queues, pools and buffers by common/sizing/sizes.c; a running server reports its sizes.
+ * - Each client has one queue pair, and each thread keeps a reserve of free ones. With --churn, queue pairs of clients
+ *   that left stay in quarantine for REST_S.
+ * - A TLS connection exists while its client connects, so descriptors and TLS memory peak while all clients connect.
+ * - A client holds a port of the RDMA connection manager and uses a TCP port, which then spends 60 s in TIME_WAIT. The
+ *   two port spaces are separate but of the same size, so both run out at the same number.
+ * - Resident memory is the sum of a process without clients, tables and buffers allocated at start, queues mapped by
+ *   the driver (device_memory.c), and each client and TLS connection (measured: device_memory.h). Slabs are registered
+ *   and therefore wholly resident.
+ * - The report of a running server has its current figures, including tables and buffers; new clients add to them. */
 #include "loadgen/plan/estimate.h"
 
 #include <math.h>
@@ -28,7 +27,7 @@
 #define PORT_REST_S 60.0		/* TIME_WAIT of TCP */
 #define SERVER_FDS 9.0
 #define GENERATOR_FDS 9.0
-#define THREAD_FDS 6.0		/* of a shard or worker: loop, channels, listeners */
+#define THREAD_FDS 6.0		/* a shard or worker: loop, channels, listeners */
 #define SERVER_THREADS 2.0	/* main, log */
 #define GENERATOR_THREADS 2.0
 
@@ -40,11 +39,11 @@ const char *const estimate_resource_titles[] = { ESTIMATE_RESOURCES(X) };
 #undef X
 const char *const estimate_side_names[] = { "server", "generator", "both" };
 
-/* How much of each resource one end needs, and how much there is. */
+/* Need and limit of each resource at one end. */
 struct end {
 	bool has[ESTIMATE_N];	/* the end has a row for it */
 	double needed[ESTIMATE_N], limit[ESTIMATE_N];
-	struct memory_use use;	/* of queues and connections */
+	struct memory_use use;	/* memory of queues and connections */
 };
 
 static void end_set(struct end *e, enum estimate_resource r, double needed, double limit)
@@ -54,7 +53,7 @@ static void end_set(struct end *e, enum estimate_resource r, double needed, doub
 	e->limit[r] = limit;
 }
 
-/* A limit of a device, which another host may have told: one that is not known, or makes no sense, does not bound sizes. */
+/* A device limit, perhaps reported by another host. An unknown or implausible one does not bound sizes. */
 static uint64_t bound(double limit)
 {
 	return limit >= 0 && limit < UINT32_MAX ? (uint64_t)limit : UINT32_MAX;
@@ -65,8 +64,8 @@ static struct sizes_device device_of(const struct estimate_host *h)
 	return (struct sizes_device){ bound(h->max_qp), bound(h->max_cqe), bound(h->max_srq_wr) };
 }
 
-/* Descriptors with which a process of so many threads watches itself, its machine and its ports; samples of the server
- * take a control session at each end. */
+/* Descriptors with which a process with `threads` threads watches itself, its machine and its ports, and one for the
+ * control session that samples of the server need at each end. */
 static double watch_fds(const struct estimate_host *h, double rails, double threads)
 {
 	return rails * h->port_fds + (h->sampler_fds > 0 ? h->sampler_fds + threads + 1 : 0);
@@ -77,7 +76,7 @@ static double pages(double bytes)
 	return ceil(bytes / MEMORY_PAGE_BYTES) * MEMORY_PAGE_BYTES;
 }
 
-/* TLS connections that are open at once. */
+/* Maximum number of TLS connections open at once. */
 static double connecting(const struct estimate_in *in)
 {
 	const struct estimate_generator *g = &in->generator;
@@ -86,14 +85,14 @@ static double connecting(const struct estimate_in *in)
 	return (g->phased ? n : fmin(n, share)) * (double)g->rails;
 }
 
-/* Queue pairs of a rail that rest, of clients that left: before and after the step those that connected alone. */
+/* Quarantined queue pairs of a rail: of clients that left, and of those that connect alone around the steps. */
 static double resting(const struct estimate_generator *g)
 {
 	return g->resting_per_s * REST_S + 2 * (double)g->alone;
 }
 
-/* Local ports of one address that TCP connections took in the last PORT_REST_S: those of clients, of them also the ones that
- * connected alone or again, and of the control session. The connection manager's are fewer. */
+/* TCP ports of one address used within PORT_REST_S: by clients, including connections made alone or again, and by the
+ * control session. The connection manager needs fewer. */
 static double tcp_ports(const struct estimate_in *in)
 {
 	const struct estimate_generator *g = &in->generator;
@@ -101,7 +100,7 @@ static double tcp_ports(const struct estimate_in *in)
 	return (double)in->clients + 2 * (double)g->alone + g->resting_per_s * PORT_REST_S + 1;
 }
 
-/* Queues of an endpoint, without its queue pairs. */
+/* Adds the queues of endpoints, without their queue pairs. */
 static void add_queues(struct memory_use *u, enum memory_driver driver, const struct sizes *s, double endpoints)
 {
 	uint64_t each = s->qps_per_cq;
@@ -115,7 +114,8 @@ static void add_queues(struct memory_use *u, enum memory_driver driver, const st
 		memory_add(u, endpoints, memory_of_cq(driver, (double)(s->qps % each) * s->sq_depth));
 }
 
-static void end_set_queues(struct end *e, const struct sizes *z, const struct estimate_host *h, uint64_t srq_depth, double receives)
+static void end_set_queues(struct end *e, const struct sizes *z, const struct estimate_host *h, uint64_t srq_depth,
+			   double receives)
 {
 	uint64_t most = bound(h->max_srq_wr);
 
@@ -124,9 +124,9 @@ static void end_set_queues(struct end *e, const struct sizes *z, const struct es
 	end_set(e, ESTIMATE_receives, receives, (double)(srq_depth ? MIN(srq_depth + EP_BATCH, most) : most));
 }
 
-/* `rss` with all clients, of which the process has `has` already; `kernel_has` is what the kernel uses already. */
-static void end_set_memory(struct end *e, const struct estimate_in *in, const struct estimate_host *h, double rss, double has,
-			   double kernel_has)
+/* `rss` counts all clients; the process uses `has` of it already, and the kernel `kernel_has` of its own. */
+static void end_set_memory(struct end *e, const struct estimate_in *in, const struct estimate_host *h, double rss,
+			   double has, double kernel_has)
 {
 	double kernel = MEMORY_PROCESS_KERNEL_BYTES + e->use.shared + e->use.kernel;
 	double process = rss - e->use.shared - (has > 0 ? has : 0);
@@ -155,7 +155,7 @@ void estimate_held(const struct estimate_in *in, struct held_row rows[HELD_N])
 	held_by_server(&in->server.size, &z, rows);
 }
 
-/* What it has registered or allocated before the first client. */
+/* Memory that the server allocates in tables before the first client. */
 static double server_tables(const struct estimate_in *in, const struct sizes *z)
 {
 	const struct sizes_server *s = &in->server.size;
@@ -168,7 +168,7 @@ static double server_tables(const struct estimate_in *in, const struct sizes *z)
 				 z->qps * MEMORY_POOL_SLOT_BYTES + MEMORY_SHARD_BYTES);
 }
 
-/* Each connection has two PSNs, drawn at random, in a registry of bits. */
+/* Expected resident pages of the PSN registry, a bitmap in which each connection sets two random bits. */
 static double psn_registry(double clients)
 {
 	return MEMORY_PSN_PAGES * (1 - exp(-2 * clients / MEMORY_PSN_PAGES)) * MEMORY_PAGE_BYTES;
@@ -177,15 +177,16 @@ static double psn_registry(double clients)
 static void server_settings(const struct estimate_in *in, struct end *e)
 {
 	const struct estimate_server *s = &in->server;
-	double n = (double)in->clients, of_shard = sizes_share(connecting(in), (double)(s->size.rails * s->size.threads));
+	double n = (double)in->clients,
+		of_shard = sizes_share(connecting(in), (double)(s->size.rails * s->size.threads));
 	struct held_row held[HELD_N];
 
 	estimate_held(in, held);
-	/* A server of our own is started for the clients that are planned. */
+	/* A server of our own is started for the planned number of clients. */
 	end_set(e, ESTIMATE_max_clients, n, s->own ? INFINITY : (double)s->size.max_clients - s->clients);
 	end_set(e, ESTIMATE_max_per_address, n, s->max_per_address ? (double)s->max_per_address : INFINITY);
 	end_set(e, ESTIMATE_handshakes, of_shard, (double)s->size.max_handshakes);
-	/* A server that serves RDMA as well only warns. */
+	/* A server that also serves RDMA only warns. */
 	end_set(e, ESTIMATE_memory_at_start_bytes, (double)held_sum(held),
 		s->size.transport_mask & 1u << TRANSPORT_RDMA ? INFINITY : in->server_host.memory_bytes);
 }
@@ -196,7 +197,8 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 	const struct estimate_host *h = &in->server_host;
 	const struct sizes z = shard_sizes(in);
 	double n = (double)in->clients, rails = (double)s->size.rails, shards = rails * (double)s->size.threads;
-	double of_regions = in->generator.region_bytes > 0 ? n * rails : 0, region = pages((double)s->size.region_bytes);
+	double of_regions = in->generator.region_bytes > 0 ? n * rails : 0,
+		region = pages((double)s->size.region_bytes);
 	double slab = shards * (double)z.slab_bytes, rss;
 	double qps = rails * (n + resting(&in->generator)) + shards * z.qp_reserve + (s->own ? 0 : s->clients);
 	double threads = s->own ? SERVER_THREADS + shards + (s->size.region_bytes > 0) : s->process_threads;
@@ -216,10 +218,11 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 			fmin(h->memlock, h->memory_bytes));
 		add_queues(&e->use, h->driver, &z, shards);
 	}
-	memory_add(&e->use, s->own ? qps : fmax(qps - s->qps, 0), memory_of_qp(h->driver, z.sq_depth, (double)s->inline_bytes));
+	memory_add(&e->use, s->own ? qps : fmax(qps - s->qps, 0),
+		   memory_of_qp(h->driver, z.sq_depth, (double)s->inline_bytes));
 	memory_add(&e->use, rails * n, memory_of_connection(h->driver));
-	rss = e->use.shared + e->use.process + rails * n * MEMORY_SERVER_CLIENT_BYTES + connecting(in) * MEMORY_TLS_BYTES +
-	      psn_registry(rails * n) + of_regions * region;
+	rss = e->use.shared + e->use.process + rails * n * MEMORY_SERVER_CLIENT_BYTES +
+	      connecting(in) * MEMORY_TLS_BYTES + psn_registry(rails * n) + of_regions * region;
 	rss += s->own ? MEMORY_SERVER_BYTES + server_tables(in, &z) + slab : s->rss_bytes;
 	end_set_memory(e, in, h, rss, s->own ? 0 : s->rss_bytes, h->kernel_bytes);
 }
@@ -244,7 +247,8 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 	end_set(e, ESTIMATE_cqs, ends * (double)z.cqs, rails * h->max_cq);
 	end_set(e, ESTIMATE_mrs, ends * (1 + (g->text_bytes > 0) + (g->landing_bytes > 0)), rails * h->max_mr);
 	end_set_queues(e, &z, h, g->client.srq_depth, z.recv_depth + EP_BATCH);
-	end_set(e, ESTIMATE_fds, GENERATOR_FDS + THREAD_FDS * ends + watch_fds(h, rails, threads) + connecting(in), h->nofile);
+	end_set(e, ESTIMATE_fds, GENERATOR_FDS + THREAD_FDS * ends + watch_fds(h, rails, threads) + connecting(in),
+		h->nofile);
 	end_set(e, ESTIMATE_fds_at_start,
 		(double)sizes_generator_fds(in->clients, g->phased ? in->clients : g->connecting, false), h->nofile);
 	end_set(e, ESTIMATE_ports, tcp_ports(in), h->ports - h->ports_resting);
@@ -255,15 +259,16 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 	add_queues(&e->use, h->driver, &z, ends);
 	e->use.kernel += rails * n * MEMORY_TIME_WAIT_BYTES;
 	end_set_memory(e, in, h,
-		       MEMORY_GENERATOR_BYTES + ends * MEMORY_WORKER_BYTES + workers * STEP_HISTS * HIST_BYTES + e->use.shared +
-		       e->use.process + rails * n * MEMORY_CLIENT_BYTES + ends * z.qps * MEMORY_POOL_SLOT_BYTES +
-		       connecting(in) * MEMORY_TLS_BYTES + pinned, 0, in->same_machine ? 0 : h->kernel_bytes);
+		       MEMORY_GENERATOR_BYTES + ends * MEMORY_WORKER_BYTES + workers * STEP_HISTS * HIST_BYTES +
+		       e->use.shared + e->use.process + rails * n * MEMORY_CLIENT_BYTES +
+		       ends * z.qps * MEMORY_POOL_SLOT_BYTES + connecting(in) * MEMORY_TLS_BYTES + pinned, 0,
+		       in->same_machine ? 0 : h->kernel_bytes);
 }
 
 /* --- the table --- */
 
-/* For a run over sockets the plan shows the server's limits, and how much memory they allow peers to take. What both ends have
- * of a device or a machine that they share is limited together. */
+/* For a run over sockets the plan shows only the server's limits and the memory that they let peers take. If both ends
+ * share a device or machine, its limit applies to their sum. */
 size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTIMATE_ROWS_MAX])
 {
 	struct end ends[] = { [ESTIMATE_SERVER] = { .use = { 0 } }, [ESTIMATE_GENERATOR] = { .use = { 0 } } };
@@ -295,7 +300,7 @@ bool estimate_fits(const struct estimate_row *r)
 	return !(r->needed > r->limit);
 }
 
-/* --- how far it goes --- */
+/* --- how many clients fit --- */
 
 static bool row_fits(estimate_fill_fn *fill, void *arg, uint64_t clients, size_t row)
 {

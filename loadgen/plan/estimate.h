@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a number of clients needs on each host, resource by resource, against what the host has. Pure: what is known of
- * hosts and settings is the caller's to find out (hosts.h), what the numbers rest on is in estimate.c.
+/* Compares what a number of clients needs on each host with what the host has, resource by resource. No I/O: the caller
+ * examines hosts and settings (plan_hosts.h). estimate.c explains the numbers.
  *
- * Numbers are doubles: INFINITY is no limit, NAN is not known. Bytes and counts.
- */
+ * Numbers are doubles: INFINITY means no limit, NAN unknown. They are bytes or counts. */
 #ifndef RAMPART_LOADGEN_ESTIMATE_H
 #define RAMPART_LOADGEN_ESTIMATE_H
 
@@ -14,47 +13,47 @@
 #include "common/sizing/sizes.h"
 #include "loadgen/plan/device_memory.h"
 
-/* A host before the run. */
+/* Limits and free resources of a host before the run. */
 struct estimate_host {
 	enum memory_driver driver;
-	double max_qp, max_qp_wr, max_cq, max_cqe, max_mr, max_mw, max_srq_wr;	/* of each of its devices */
-	double nofile, memlock;			/* of the process */
-	double memory_bytes, available_bytes;	/* of the machine */
-	double kernel_bytes;			/* that the kernel uses already (res_machine_kernel_bytes) */
-	double ports, ports_resting;		/* of one address; those of TCP connections that are or were */
-	/* Descriptors of a process that watches a port of its device, and that samples itself and the machine, beside one for
-	 * each of its threads and a control session; 0: it does not. */
+	double max_qp, max_qp_wr, max_cq, max_cqe, max_mr, max_mw, max_srq_wr;	/* of each device */
+	double nofile, memlock;			/* limits of the process */
+	double memory_bytes, available_bytes;	/* memory of the machine */
+	double kernel_bytes;			/* already used by the kernel (res_machine_kernel_bytes) */
+	double ports, ports_resting;		/* local ports of one address; those that TCP sockets occupy already */
+	/* Descriptors to watch a port of the device, and to sample the process and the machine, without those for its
+	 * threads and the control session; 0: no sampling. */
 	double port_fds, sampler_fds;
 };
 
 struct estimate_server {
-	bool own;			/* performance_test starts it; else it runs, and has what it was sized for */
-	struct sizes_server size;	/* srq_depth of one that runs: what its shards have */
+	bool own;			/* performance_test starts it; otherwise it is running already */
+	struct sizes_server size;	/* srq_depth of a running server: as its shards have it */
 	uint64_t inline_bytes;
 	uint64_t max_per_address;	/* 0: no limit */
-	/* Of one that runs, in its report now; NAN otherwise. */
+	/* Current figures in the report of a running server; NAN otherwise. */
 	double clients, fds, process_threads, rss_bytes, pinned_bytes, qps, cqs, mrs;
 };
 
 struct estimate_generator {
 	uint64_t rails, workers;
-	struct sizes_client client;	/* of a worker on one rail */
+	struct sizes_client client;	/* a worker on one rail */
 	uint64_t inline_bytes;
-	double region_bytes;		/* that each client asks for; 0: none */
-	double landing_bytes;		/* registered, of each client, or of a worker if shared; 0: none */
+	double region_bytes;		/* region that each client requests; 0: none */
+	double landing_bytes;		/* registered memory of each client, or of a worker if shared; 0: none */
 	bool landing_shared;
-	double text_bytes;		/* registered source of what is written, of a worker; 0: none */
-	uint64_t connecting;		/* connections that are made at once, at most */
-	bool phased;			/* all of them are */
+	double text_bytes;		/* a worker's registered source for writes; 0: none */
+	uint64_t connecting;		/* most connections being made at once */
+	bool phased;			/* all connections are made at once */
 	uint64_t alone;			/* clients that connect alone before the first step, and again after the last */
 	double resting_per_s;		/* clients that leave and come back per second (--churn) */
-	double memory_floor_ratio;	/* of the machine's memory, that is to stay free; 0: none */
+	double memory_floor_ratio;	/* share of the machine's memory to keep free; 0: none */
 };
 
 struct estimate_in {
 	uint64_t clients;
-	bool over_sockets;		/* of the run: then the rows are few */
-	bool same_machine;		/* then `hosts` are the same but for limits of processes */
+	bool over_sockets;		/* the run uses sockets: the plan has few rows */
+	bool same_machine;		/* both hosts are one machine; only process limits differ */
 	struct estimate_host server_host, generator_host;
 	struct estimate_server server;
 	struct estimate_generator generator;
@@ -96,10 +95,9 @@ extern const char *const estimate_side_names[];
 struct estimate_row {
 	enum estimate_resource resource;
 	enum estimate_side side;
-	double needed;		/* the peak; _at_start: what the programs check before they begin */
+	double needed;		/* the peak; _at_start: the amount that the programs check at start */
 	double limit;		/* INFINITY: none; NAN: not known */
-	/* The most clients for which `needed` is within the limit; INFINITY: any number that a run may have. By
-	 * estimate_reach. */
+	/* Largest number of clients for which `needed` is within the limit; INFINITY: any. Set by estimate_reach. */
 	double clients;
 };
 
@@ -107,22 +105,22 @@ struct estimate_row {
 /* The largest --clients. */
 #define ESTIMATE_CLIENTS_MAX 100000
 
-/* Fills `rows`; returns how many, which does not depend on in->clients. */
+/* Fills `rows` and returns their number, which does not depend on in->clients. */
 size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTIMATE_ROWS_MAX]);
 
 /* Memory that peers can make the server hold. */
 void estimate_held(const struct estimate_in *in, struct held_row rows[HELD_N]);
 
-/* Within the limit, or there is none. */
+/* True if the need is within the limit, or if there is no limit. */
 bool estimate_fits(const struct estimate_row *r);
 
-/* Fills in what the settings of a run with `clients` are. */
+/* Fills in the settings of a run with `clients` clients. */
 typedef void estimate_fill_fn(void *arg, uint64_t clients, struct estimate_in *out);
 /* Sets `clients` of the rows that estimate_rows gave. */
 void estimate_reach(estimate_fill_fn *fill, void *arg, struct estimate_row *rows, size_t n);
 
-/* Index of the row that gives out first: of those that do not fit, or of all, the one with the fewest clients, or if
- * none has a number of clients, with the largest share of its limit; n: there is no limit. */
+/* Index of the row that gives out first: the one with the fewest clients and, among equals, the largest share of its
+ * limit. n: no row has a limit. */
 size_t estimate_first(const struct estimate_row *rows, size_t n);
 
 #endif

@@ -32,9 +32,9 @@ struct plan {
 	int status;
 };
 
-/* --- what it comes to --- */
+/* --- status --- */
 
-/* Some of it could not be known. */
+/* True if the need or the limit is unknown. */
 static bool is_unknown(const struct estimate_row *r)
 {
 	return isnan(r->needed) || isnan(r->limit);
@@ -83,8 +83,9 @@ static void print_row(const struct estimate_row *r)
 		snprintf(share, sizeof(share), "%.1f %%", 100 * r->needed / r->limit);
 	if (isfinite(r->clients))
 		snprintf(clients, sizeof(clients), "%.0f", r->clients);
-	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s  %s", estimate_resource_titles[r->resource], estimate_side_names[r->side],
-			amount(r->resource, r->needed, needed), amount(r->resource, r->limit, limit), share, clients,
+	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s  %s", estimate_resource_titles[r->resource],
+			estimate_side_names[r->side], amount(r->resource, r->needed, needed),
+			amount(r->resource, r->limit, limit), share, clients,
 			is_unknown(r) ? "unknown" : isinf(r->limit) ? "" : estimate_fits(r) ? "fits" : "SHORT");
 }
 
@@ -92,12 +93,15 @@ static void print_server(const struct plan *p)
 {
 	const struct estimate_server *s = &p->in.server;
 
-	utf8_print_line(stdout, "Server: %s%s with --threads %llu --max-clients %llu --credits %llu --message-size %llu --region-size %llu",
+	utf8_print_line(stdout,
+			"Server: %s%s with --threads %llu --max-clients %llu --credits %llu --message-size %llu "
+			"--region-size %llu",
 			s->own ? "started by performance_test" : p->cfg->server, s->own ? "" : ", running",
 			(unsigned long long)s->size.threads, (unsigned long long)s->size.max_clients,
 			(unsigned long long)s->size.credits, (unsigned long long)s->size.message_bytes,
 			(unsigned long long)s->size.region_bytes);
-	if (!p->in.over_sockets && (p->in.server_host.driver == MEMORY_OTHER || p->in.generator_host.driver == MEMORY_OTHER))
+	if (!p->in.over_sockets &&
+	    (p->in.server_host.driver == MEMORY_OTHER || p->in.generator_host.driver == MEMORY_OTHER))
 		printf("Memory: what the queues of this RDMA driver take is not known; its figures are rough.\n");
 }
 
@@ -105,7 +109,8 @@ static void print_held(const struct plan *p)
 {
 	char each[32], all[32];
 
-	utf8_print_line(stdout, "%-36s %-16s %12s %14s %14s", "memory that peers can take of it", "per", "number", "each", "together");
+	utf8_print_line(stdout, "%-36s %-16s %12s %14s %14s", "memory that peers can take of it", "per", "number",
+			"each", "together");
 	for (int i = 0; i < HELD_N; i++)
 		utf8_print_line(stdout, "%-36s %-16s %12llu %14s %14s", p->held[i].what, p->held[i].per,
 				(unsigned long long)p->held[i].number,
@@ -120,14 +125,17 @@ static void print_end(const struct plan *p)
 
 	for (size_t i = 0; i < p->n; i++)
 		if (!estimate_fits(&p->rows[i]))
-			utf8_print_line(stdout, "Short: %s (%s); set: %s", estimate_resource_titles[p->rows[i].resource],
+			utf8_print_line(stdout, "Short: %s (%s); set: %s",
+					estimate_resource_titles[p->rows[i].resource],
 					estimate_side_names[p->rows[i].side],
 					advice_text(&p->in, &p->rows[i], text, sizeof(text)));
 	if (p->first < p->n && isfinite(p->rows[p->first].clients))
-		utf8_print_line(stdout, "Gives out first: %s (%s), beyond %.0f clients%s%s", estimate_resource_titles[p->rows[p->first].resource],
+		utf8_print_line(stdout, "Gives out first: %s (%s), beyond %.0f clients%s%s",
+				estimate_resource_titles[p->rows[p->first].resource],
 				estimate_side_names[p->rows[p->first].side], p->rows[p->first].clients,
 				p->status == TOO_MANY ? "" : "; set: ",
-				p->status == TOO_MANY ? "" : advice_text(&p->in, &p->rows[p->first], text, sizeof(text)));
+				p->status == TOO_MANY ? "" :
+				advice_text(&p->in, &p->rows[p->first], text, sizeof(text)));
 	utf8_print_line(stdout, "%llu clients %s", (unsigned long long)p->in.clients,
 			p->status == FITS ? "fit." : p->status == TOO_MANY ? "do not fit." :
 			"may fit: of some resources it is unknown how much there is.");
@@ -139,7 +147,8 @@ static void print_plan(const struct plan *p)
 			loadgen_workload_names[p->cfg->workload]);
 	print_server(p);
 	printf("\n");
-	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s", "resource", "host", "needed", "there is", "share", "enough for");
+	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s", "resource", "host", "needed", "there is", "share",
+			"enough for");
 	for (size_t i = 0; i < p->n; i++)
 		print_row(&p->rows[i]);
 	printf("\n");
@@ -153,8 +162,9 @@ static json_t *row_json(const struct plan *p, const struct estimate_row *r)
 {
 	char set[256];
 
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "resource", estimate_resource_names[r->resource], "side",
-			 estimate_side_names[r->side], "needed", json_whole(r->needed), "limit", json_whole(r->limit),
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "resource", estimate_resource_names[r->resource],
+			 "side", estimate_side_names[r->side], "needed", json_whole(r->needed), "limit",
+			 json_whole(r->limit),
 			 "fits", is_unknown(r) ? json_null() : json_boolean(estimate_fits(r)), "clients",
 			 json_whole(r->clients), "set", json_string(advice_text(&p->in, r, set, sizeof(set))));
 }
@@ -164,8 +174,9 @@ static json_t *held_json(const struct plan *p)
 	json_t *a = json_array();
 
 	for (int i = 0; i < HELD_N; i++)
-		json_array_append_new(a, json_pack("{s:s, s:s, s:I, s:I}", "what", p->held[i].what, "per", p->held[i].per, "number",
-						   (json_int_t)p->held[i].number, "each_bytes",
+		json_array_append_new(a, json_pack("{s:s, s:s, s:I, s:I}", "what", p->held[i].what, "per",
+						   p->held[i].per, "number", (json_int_t)p->held[i].number,
+						   "each_bytes",
 						   (json_int_t)p->held[i].each_bytes));
 	return a;
 }
@@ -177,19 +188,20 @@ static json_t *plan_json(const struct plan *p)
 
 	for (size_t i = 0; i < p->n; i++)
 		json_array_append_new(rows, row_json(p, &p->rows[i]));
-	return json_pack("{s:i, s:I, s:s, s:o, s:b, s:o, s:{s:b, s:I, s:I, s:I, s:I, s:I}, s:o, s:o}", "schema_version", 1,
-			 "clients", (json_int_t)p->in.clients, "workload", loadgen_workload_names[p->cfg->workload],
+	return json_pack("{s:i, s:I, s:s, s:o, s:b, s:o, s:{s:b, s:I, s:I, s:I, s:I, s:I}, s:o, s:o}", "schema_version",
+			 1, "clients", (json_int_t)p->in.clients, "workload", loadgen_workload_names[p->cfg->workload],
 			 "fits", p->status == UNKNOWN ? json_null() : json_boolean(p->status == FITS),
 			 "driver_is_known", p->in.server_host.driver != MEMORY_OTHER &&
 					    p->in.generator_host.driver != MEMORY_OTHER,
 			 "first", p->first < p->n ? row_json(p, &p->rows[p->first]) : json_null(),
 			 "server", "own", s->own, "threads", (json_int_t)s->size.threads,
 			 "max_clients", (json_int_t)s->size.max_clients, "credits", (json_int_t)s->size.credits,
-			 "message_bytes", (json_int_t)s->size.message_bytes, "region_bytes", (json_int_t)s->size.region_bytes,
+			 "message_bytes", (json_int_t)s->size.message_bytes, "region_bytes",
+			 (json_int_t)s->size.region_bytes,
 			 "held", held_json(p), "rows", rows);
 }
 
-/* 0, or a negative error that was logged. */
+/* Returns 0, or -errno after logging it. */
 static int write_plan(const struct plan *p)
 {
 	const char *file = p->cfg->json;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `performance_test plan`: what the run of a command line would need, said before it is made. No client is connected.
- * Not `report --plan`, which says from a run's figures how many servers a number of clients takes. */
+/* `performance_test plan`: predicts what a run with given options would need. Connects no client. (`report --plan`
+ * instead computes from the figures of a run how many servers a number of clients needs.) */
 #ifndef RAMPART_LOADGEN_PLAN_COMMAND_H
 #define RAMPART_LOADGEN_PLAN_COMMAND_H
 
 #include "loadgen/config/config.h"
 
-/* After loadgen_config_check and workloads_apply, on the machine where the run would be. Prints to stdout. Returns the exit
- * status: 0 the clients fit, 1 they do not, 3 it cannot be known or written. */
+/* Call it after loadgen_config_check and workloads_apply, on the machine of the planned run. Prints to stdout. Returns
+ * the exit status: 0 the clients fit, 1 they do not, 3 unknown, or not written. */
 int estimate_command(const struct loadgen_config *cfg);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Both hosts before a run. See plan_hosts.h. */
+/* Examines both hosts before a run. See plan_hosts.h. */
 #include "loadgen/plan/plan_hosts.h"
 
 #include <errno.h>
@@ -22,13 +22,13 @@
 #include "loadgen/traffic/payload.h"
 #include "loadgen/traffic/workload.h"
 
-#define SETTING_MAX 4294967295.	/* no setting of a server is larger */
+#define SETTING_MAX 4294967295.	/* no server setting is larger */
 #define THREADS_MAX 256		/* --threads of rdma_server */
 #define CREDITS_MAX 128		/* --credits */
 
 /* --- a host as JSON --- */
 
-/* null is no limit; what is not there is not known. */
+/* Reads a limit: null means no limit, and a missing value is unknown. */
 static double limit_at(const json_t *o, const char *path)
 {
 	const json_t *v = json_at(o, path);
@@ -61,7 +61,7 @@ void hosts_read(const json_t *environment, struct estimate_host *out)
 
 /* --- this machine --- */
 
-/* How many files a process opens to watch the port: as both programs do. */
+/* Number of files that either program opens to watch the port. */
 static double files_of_port(const struct dev *d)
 {
 	const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
@@ -90,7 +90,7 @@ static int describe_device(const struct addr *local, const char *name, json_t **
 	return 0;
 }
 
-/* The address that clients connect from: of the device, or on the way to the server. */
+/* The address that clients connect from: that of the device, or the source address of the route to the server. */
 static int local_address(const struct loadgen_config *cfg, const struct addr *server, struct addr *out, char *err,
 			 size_t err_size)
 {
@@ -130,7 +130,7 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	if (ret)
 		return ret;
 	h->same_machine = !cfg->server || addr_same_host(&local, server);
-	/* After the limits are raised, as the programs raise them. */
+	/* Raise the limits first, because the programs do so too. */
 	res_raise_nofile();
 	res_raise_memlock();
 	environment = res_environment_json();
@@ -194,7 +194,7 @@ static int ask(struct question *q)
 static void read_server(struct hosts *h)
 {
 	hosts_read(json_at(h->info, "environment"), &h->server_host);
-	/* It has checked and pinned what it was started for; what clients add is in its settings. */
+	/* A running server has checked and pinned its memory already; its settings bound what clients add. */
 	h->server_host.memlock = INFINITY;
 	h->server_host.kernel_bytes = json_number_at(h->stats, "resources.machine_kernel_bytes");
 	h->server_host.available_bytes = h->same_machine ? h->generator_host.available_bytes :
@@ -232,9 +232,9 @@ void hosts_free(struct hosts *h)
 	json_decref(h->stats);
 }
 
-/* --- what would be run --- */
+/* --- the planned run --- */
 
-/* A setting that a server told: it is no larger than SETTING_MAX, whatever it says. */
+/* A setting from the report of a server, capped at SETTING_MAX. */
 static uint64_t whole(const json_t *o, const char *path, uint64_t otherwise)
 {
 	double v = json_number_at(o, path);
@@ -242,7 +242,7 @@ static uint64_t whole(const json_t *o, const char *path, uint64_t otherwise)
 	return v >= 0 ? (uint64_t)fmin(v, SETTING_MAX) : otherwise;
 }
 
-/* A bit for each transport that the server serves; all, if it does not say. */
+/* A bit for each transport that the server serves; all if it does not report them. */
 static unsigned transports_of(const json_t *config)
 {
 	const json_t *names = json_at(config, "transports"), *name;
@@ -259,7 +259,8 @@ static unsigned transports_of(const json_t *config)
 static void server_that_runs(const struct hosts *h, struct estimate_server *s)
 {
 	const json_t *config = json_at(h->info, "config"), *now = json_at(h->stats, "resources");
-	uint64_t rails = MAX(json_array_size(json_at(h->info, "rails")), 1), threads = MIN(MAX(whole(config, "threads", 1), 1), THREADS_MAX);
+	uint64_t rails = MAX(json_array_size(json_at(h->info, "rails")), 1),
+		threads = MIN(MAX(whole(config, "threads", 1), 1), THREADS_MAX);
 
 	*s = (struct estimate_server){
 		.size = {
@@ -276,7 +277,8 @@ static void server_that_runs(const struct hosts *h, struct estimate_server *s)
 			.windows = json_is_true(json_at(config, "windows")),
 			.zerocopy = json_number_at(config, "tcp.zerocopy_bytes") > 0,
 		},
-		.inline_bytes = MIN(whole(config, "message_bytes", 0), whole(config, "tuning.inline_bytes", TUNING_INLINE_AUTO)),
+		.inline_bytes = MIN(whole(config, "message_bytes", 0),
+				    whole(config, "tuning.inline_bytes", TUNING_INLINE_AUTO)),
 		.max_per_address = whole(config, "max_per_address", 0),
 		.clients = json_number_at(h->stats, "pools.admitted"),
 		.fds = json_number_at(now, "fds"),
@@ -290,8 +292,8 @@ static void server_that_runs(const struct hosts *h, struct estimate_server *s)
 static void server_of_our_own(const struct loadgen_config *c, struct estimate_server *s)
 {
 	*s = (struct estimate_server){
-		.own = true, .fds = NAN, .process_threads = NAN, .rss_bytes = NAN, .pinned_bytes = NAN, .qps = NAN, .cqs = NAN,
-		.mrs = NAN,
+		.own = true, .fds = NAN, .process_threads = NAN, .rss_bytes = NAN, .pinned_bytes = NAN, .qps = NAN,
+		.cqs = NAN, .mrs = NAN,
 	};
 	needs_of_server(c, &s->size);
 	s->inline_bytes = MIN(s->size.message_bytes, c->tuning.inline_bytes);
@@ -306,12 +308,13 @@ static void generator_of(const struct loadgen_config *c, struct estimate_generat
 	crew_client_config(c, &client);
 	*g = (struct estimate_generator){
 		.rails = c->n_rails, .workers = c->threads, .client = client_sizes_wanted(&client),
-		.inline_bytes = MIN(client.region ? MAX(client.message_bytes, client.buffer_bytes) : client.message_bytes,
-				    client.inline_bytes),
+		.inline_bytes = MIN(client.region ? MAX(client.message_bytes, client.buffer_bytes) :
+				    client.message_bytes, client.inline_bytes),
 		.region_bytes = (double)needs.region_bytes, .landing_bytes = (double)needs.landing_bytes,
 		.landing_shared = needs.landing_shared,
 		.text_bytes = needs.region_bytes ? (double)payload_bytes(c->message_bytes) : 0,
-		.connecting = c->connect_concurrency, .phased = c->phased, .resting_per_s = (double)c->churn_per_s, .alone = loadgen_is_search(c) ? 0 : c->floor,
+		.connecting = c->connect_concurrency, .phased = c->phased, .resting_per_s = (double)c->churn_per_s,
+		.alone = loadgen_is_search(c) ? 0 : c->floor,
 	};
 }
 

@@ -77,7 +77,7 @@ bool current_lost_all_of_one(const struct current *c, const struct crew *crew);
 /* Tells all clients to leave. */
 void current_leave(struct current *c, struct crew *crew);
 
-/* Starts or ends the measured time: records the generator's counters and usage. phases.c requests the server's
+/* Starts or ends the measured time: records the generator's counters and usage. order.c requests the server's
  * reports. */
 void current_measure(struct current *c, struct crew *crew);
 void current_measured(struct current *c, const struct crew *crew);

@@ -11,32 +11,26 @@
 #include "common/base/log.h"
 #include "loadgen/verdict/breaking.h"
 #include "loadgen/ramp/phases.h"
-#include "loadgen/ramp/connect_record.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/ramp/step_record.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/output/load_hosts.h"
 #include "loadgen/output/results.h"
 
 /* How long removing absent hosts may take before this host goes on without the others. */
 #define PUT_OUT_NS (30 * NS_PER_S)
+/* How much later than this host the other hosts may be at a gate: */
+#define GATE_NEWS_NS (60 * NS_PER_S)	/* until a message about the gate has reached all hosts */
+#define GATE_HOST_NS (100 * NS_PER_MS)	/* more for each host, since clocks are compared with one host at a time */
+#define WORKERS_START_S 120		/* until the workers have their memory */
+#define SLOWEST_HOST 10			/* the slowest host's factor in the time for operations and cycles */
+
 #define RUN_STEP 0	/* step number of messages that concern the run as a whole */
 
-static const struct {
-	const char *name;
-	bool at_one_moment;
-} gates[GATE_N] = {
-	[GATE_MET] = { "met", false },
-	[GATE_READY] = { "ready", true },
-	[GATE_CONNECTED] = { "connected", false },
-	[GATE_WARM] = { "warm", true },
-	[GATE_MEASURED] = { "measured", false },
-	[GATE_COUNTED] = { "counted", false },
-};
-
-static enum gate gate_of(const char *name)
+static enum gate gate_of(const struct ramp *r, const char *name)
 {
 	enum gate g = GATE_MET;
 
-	while (g < GATE_N && strcmp(gates[g].name, name) != 0)
+	while (g < GATE_N && strcmp(r->gates[g].name, name) != 0)
 		g++;
 	return g;
 }
@@ -61,7 +55,7 @@ static double sum_of_notes(const struct ramp *r, enum gate g, const char *field)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < r->team->n; i++) {
-		double v = json_number_at(team_note(r->team, r->step_number, gates[g].name, i), field);
+		double v = json_number_at(team_note(r->team, r->step_number, r->gates[g].name, i), field);
 
 		sum += v > 0 && v <= UINT32_MAX ? v : 0;
 	}
@@ -75,14 +69,16 @@ uint32_t gates_connected(const struct ramp *r)
 	return (uint32_t)MIN(sum_of_notes(r, GATE_CONNECTED, "connected"), (double)UINT32_MAX);
 }
 
-/* Leader, at GATE_MET: ends the run if hosts have devices of different kinds, which would not measure the same. */
-static void compare_fabrics(struct ramp *r)
+void gates_compare_fabrics(struct ramp *r)
 {
 	static const char *const kinds[] = { "rdma_device.link", "rdma_device.is_software", "rdma_device.path_mtu_bytes" };
 	static const char *const words[] = { "link", "software device", "path MTU" };
-	const json_t *mine = team_note(r->team, RUN_STEP, "met", 0);
+	const json_t *mine;
 	char why[256];
 
+	if (!gates_has_others(r))
+		return;
+	mine = team_note(r->team, RUN_STEP, "met", 0);
 	for (uint32_t i = 1; i < r->team->n; i++) {
 		const json_t *theirs = team_note(r->team, RUN_STEP, "met", i);
 
@@ -94,7 +90,7 @@ static void compare_fabrics(struct ramp *r)
 			snprintf(why, sizeof(why), "host %u (%.64s): its fabric differs from the leader's: %s", i,
 				 team_host_name(r->team, i), words[k]);
 			outcome_stop(r->outcome, STOP_HOST_LOST, why);
-			r->moves->cut_short(r);
+			ramp_cut_short(r);
 		}
 	}
 	team_forget(r->team, RUN_STEP, "met");
@@ -106,38 +102,12 @@ static bool is_any_late(const struct ramp *r)
 	return gates_has_others(r) && sum_of_notes(r, GATE_CONNECTED, "late") > 0;
 }
 
-/* Leader: does its part at a gate where all hosts have arrived. */
-static void lead(struct ramp *r, enum gate g)
-{
-	switch (g) {
-	case GATE_MET:
-		if (gates_has_others(r))
-			compare_fabrics(r);
-		if (!r->outcome->stopping)
-			r->on_all_met(r);
-		break;
-	case GATE_READY: gates_release(r, g); break;
-	case GATE_CONNECTED: r->moves->enter(r, RAMP_COUNT); break;
-	case GATE_WARM: r->moves->enter(r, RAMP_BEGIN); break;
-	case GATE_MEASURED: r->moves->ask_measured(r); break;
-	case GATE_COUNTED: r->moves->all_counted(r); break;
-	case GATE_N: break;
-	}
-}
-
 /* --- going on --- */
 
-static void go_on(struct ramp *r, enum gate g, bool traffic)
+static void pass(struct ramp *r, enum gate g)
 {
-	switch (g) {
-	case GATE_READY: r->moves->enter(r, RAMP_CONNECT); break;
-	case GATE_CONNECTED: r->moves->enter(r, traffic ? RAMP_START : RAMP_DISCONNECT); break;
-	case GATE_WARM: r->moves->enter(r, RAMP_MEASURE); break;
-	case GATE_MEASURED: r->moves->leave_measured(r); break;
-	case GATE_MET:
-	case GATE_COUNTED:
-	case GATE_N: break;
-	}
+	if (r->gates[g].pass)
+		r->gates[g].pass(r);
 }
 
 void gates_release(struct ramp *r, enum gate g)
@@ -145,17 +115,18 @@ void gates_release(struct ramp *r, enum gate g)
 	bool traffic = g != GATE_CONNECTED || (gates_connected(r) > 0 && !is_any_late(r) && !r->outcome->stopping);
 
 	if (!gates_has_others(r)) {
-		go_on(r, g, traffic);
+		r->gate_traffic = traffic;
+		pass(r, g);
 		return;
 	}
 	/* GATE_MEASURED has no waiting phase of its own, and this host may be at the next gate already. */
 	r->measured_released |= g == GATE_MEASURED;
 	if (g != GATE_MEASURED) {
 		r->gate = g;
-		r->moves->enter(r, RAMP_GATE);
+		ramp_enter(r, RAMP_GATE);
 	}
-	team_go(r->team, r->step_number, gates[g].name, json_pack("{s:b}", "traffic", traffic),
-		gates[g].at_one_moment ? TEAM_LEAD_NS : 0);
+	team_go(r->team, r->step_number, r->gates[g].name, json_pack("{s:b}", "traffic", traffic),
+		r->gates[g].at_one_moment ? TEAM_LEAD_NS : 0);
 }
 
 static json_t *note_of(const struct ramp *r, enum gate g)
@@ -171,19 +142,20 @@ static json_t *note_of(const struct ramp *r, enum gate g)
 void gates_arrive(struct ramp *r, enum gate g)
 {
 	if (!gates_has_others(r)) {
+		r->gate_traffic = false;
 		if (team_leads(r->team))
-			lead(r, g);
+			r->gates[g].lead(r);
 		else
-			go_on(r, g, false);
+			pass(r, g);
 		return;
 	}
 	r->gate = g;
 	if (g != GATE_MEASURED)
-		r->moves->enter(r, RAMP_GATE);
+		ramp_enter(r, RAMP_GATE);
 	if (g == GATE_READY)
-		team_compare_clocks(r->team, r->step_number, gates[g].name);
+		team_compare_clocks(r->team, r->step_number, r->gates[g].name);
 	else
-		team_arrive(r->team, r->step_number, gates[g].name, note_of(r, g));
+		team_arrive(r->team, r->step_number, r->gates[g].name, note_of(r, g));
 }
 
 void gates_leave(struct ramp *r)
@@ -192,7 +164,7 @@ void gates_leave(struct ramp *r)
 		return;
 	if (!r->measured_arrived) {
 		r->measured_arrived = true;
-		team_arrive(r->team, r->step_number, gates[GATE_MEASURED].name, NULL);
+		team_arrive(r->team, r->step_number, r->gates[GATE_MEASURED].name, NULL);
 	}
 	if (r->measured_all && !r->measured_released)
 		gates_release(r, GATE_MEASURED);
@@ -221,7 +193,6 @@ void gates_quit(struct ramp *r, const char *why)
 	log_error("%s", why);
 	outcome_stop(r->outcome, STOP_HOST_LOST, why);
 	team_quit(r->team, why);
-	r->moves->enter(r, RAMP_STOP);
 }
 
 /* The whole number `name`; if it is negative or not a whole number, UINT64_MAX, which no parameter of a step may be. */
@@ -249,41 +220,24 @@ static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *de
 	return true;
 }
 
-/* Member: begins the step that the leader announced. The announcement is not trusted. */
-static void begin_announced(struct ramp *r, const json_t *what)
+/* Reads the step that the leader announced, which is not trusted. False: this host has left the run, because it is not valid. */
+static bool read_step(struct ramp *r, const json_t *what, struct step_figures *f)
 {
-	struct step_figures f = { .bytes = figure_at(what, "bytes"), .repetition = figure_at(what, "repetition"),
+	*f = (struct step_figures){ .bytes = figure_at(what, "bytes"), .repetition = figure_at(what, "repetition"),
 				  .rate = figure_at(what, "rate") };
 
 	r->step_number++;
 	r->cut_told = false;
-	if (!read_dealt(r, json_object_get(what, "clients"), r->current.dealt, &f.clients)) {
+	if (!read_dealt(r, json_object_get(what, "clients"), r->current.dealt, &f->clients)) {
 		gates_quit(r, "the leader's step does not say how many of --clients each server gets");
-		return;
+		return false;
 	}
 	if (!crew_has_room(&r->crew, r->current.dealt)) {
 		gates_quit(r, "the leader's step gives a server more of the --clients than --deal does");
-		return;
+		return false;
 	}
 	r->outcome->stopping = false;
-	if (r->moves->prepare_step(r, &f))
-		gates_arrive(r, GATE_READY);
-}
-
-/* Begins the next step, or stops, if the leader has announced either. False: it has not. */
-static bool look_for_step(struct ramp *r)
-{
-	json_t *over = team_gone(r->team, RUN_STEP, "end"), *end = over ? over : team_gone(r->team, RUN_STEP, "exit");
-	json_t *step = team_gone(r->team, r->step_number + 1, "step");
-
-	if (step) {
-		begin_announced(r, step);
-	} else if (end) {
-		r->outcome->stopping = false;
-		outcome_stop(r->outcome, stop_reason_of(json_text_at(end, "reason")), text_at(end, "detail"));
-		r->moves->enter(r, RAMP_STOP);
-	}
-	return step || end;
+	return true;
 }
 
 /* --- the run --- */
@@ -300,17 +254,22 @@ void gates_tell_infos(struct ramp *r)
 	team_go(r->team, RUN_STEP, "info", json_pack("{s:o}", "servers", infos), 0);
 }
 
-void gates_await(struct ramp *r)
+enum gates_news gates_read_news(struct ramp *r, struct step_figures *f)
 {
-	json_t *info = team_gone(r->team, RUN_STEP, "info");
+	json_t *info = team_gone(r->team, RUN_STEP, "info"), *step = team_gone(r->team, r->step_number + 1, "step");
+	json_t *over = team_gone(r->team, RUN_STEP, "end"), *end = over ? over : team_gone(r->team, RUN_STEP, "exit");
 
-	if (!gates_has_others(r) || outcome_is_aborted(r->outcome)) {
-		r->moves->enter(r, RAMP_STOP);
-		return;
-	}
+	if (!gates_has_others(r) || outcome_is_aborted(r->outcome))
+		return GATES_END;
 	for (uint32_t i = 0; info && i < r->suts.n && !r->outcome->server_infos[i]; i++)
 		r->outcome->server_infos[i] = json_incref(json_array_get(json_object_get(info, "servers"), i));
-	look_for_step(r);
+	if (step)
+		return read_step(r, step, f) ? GATES_STEP : GATES_END;
+	if (!end)
+		return GATES_NOTHING;
+	r->outcome->stopping = false;
+	outcome_stop(r->outcome, stop_reason_of(json_text_at(end, "reason")), text_at(end, "detail"));
+	return GATES_END;
 }
 
 void gates_tell_end(struct ramp *r)
@@ -328,7 +287,7 @@ static void my_live(const struct ramp *r, struct team_live *l)
 
 	*l = (struct team_live){ .connecting = CREW_SUM(&r->crew, connecting), .connected = CREW_SUM(&r->crew, live),
 				 .failed = CREW_SUM(&r->crew, failed) + CREW_SUM(&r->crew, dropped) };
-	snprintf(l->phase, sizeof(l->phase), "%s", r->moves->phase_name(r));
+	snprintf(l->phase, sizeof(l->phase), "%s", ramp_phase_name(r));
 	if (r->phase == RAMP_MEASURE && s->n_intervals)
 		l->messages_per_s = s->intervals[s->n_intervals - 1].messages_per_s;
 	if (!s || !s->started)
@@ -370,7 +329,7 @@ static void on_gate_at(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	/* If the step has been cut short, it is in another phase. */
 	if (r->phase == RAMP_GATE || r->phase == RAMP_DRAIN)
-		go_on(r, r->gate, r->gate_traffic);
+		pass(r, r->gate);
 }
 
 static void go_at(struct ramp *r, uint64_t at_ns)
@@ -378,7 +337,7 @@ static void go_at(struct ramp *r, uint64_t at_ns)
 	uint64_t now = clock_now_ns();
 
 	if (at_ns <= now) {
-		go_on(r, r->gate, r->gate_traffic);
+		pass(r, r->gate);
 		return;
 	}
 	ev_timer_stop(r->loop, &r->gate_at);
@@ -391,15 +350,15 @@ static void go_at(struct ramp *r, uint64_t at_ns)
 static void on_all(void *arg, uint32_t step, const char *name)
 {
 	struct ramp *r = arg;
-	enum gate g = gate_of(name);
+	enum gate g = gate_of(r, name);
 
 	/* After its step was cut short, a host skips gates, so the message may be for another gate. */
 	if (step != r->step_number || (!r->current.step && g != GATE_MET))
 		return;
 	if (g == GATE_MEASURED)
-		r->moves->ask_measured(r);
+		r->gates[GATE_MEASURED].lead(r);
 	else if (g < GATE_N && r->gate == g && r->phase == RAMP_GATE)
-		lead(r, g);
+		r->gates[g].lead(r);
 }
 
 static void on_cut(struct ramp *r, const json_t *what)
@@ -407,16 +366,16 @@ static void on_cut(struct ramp *r, const json_t *what)
 	if (team_leads(r->team) || r->outcome->stopping)
 		return;
 	outcome_stop(r->outcome, stop_reason_of(json_text_at(what, "reason")), text_at(what, "detail"));
-	r->moves->cut_short(r);
+	ramp_cut_short(r);
 }
 
 static void on_go(void *arg, uint32_t step, const char *name, json_t *what, uint64_t at_ns)
 {
 	struct ramp *r = arg;
-	enum gate g = gate_of(name);
+	enum gate g = gate_of(r, name);
 
 	if (r->phase == RAMP_AWAIT) {
-		gates_await(r);
+		ramp_advance(r);
 	} else if (step == r->step_number && strcmp(name, "cut") == 0) {
 		on_cut(r, what);
 	} else if (step == r->step_number && g < GATE_N && r->gate == g && (r->phase == RAMP_GATE || r->phase == RAMP_DRAIN)) {
@@ -432,7 +391,7 @@ static void on_wish(void *arg, const char *why)
 	if (r->outcome->stopping)
 		return;
 	outcome_stop(r->outcome, STOP_HOST_LOST, why);
-	r->moves->cut_short(r);
+	ramp_cut_short(r);
 }
 
 static void on_lost(void *arg, uint32_t rank, const char *why)
@@ -444,7 +403,7 @@ static void on_lost(void *arg, uint32_t rank, const char *why)
 	if (r->team->go_on_after_loss || r->outcome->stopping)
 		return;
 	outcome_stop(r->outcome, STOP_HOST_LOST, why);
-	r->moves->cut_short(r);
+	ramp_cut_short(r);
 }
 
 /* Called when this host is out of the team: from now on it waits for no other host. */
@@ -457,15 +416,61 @@ static void on_out(void *arg, const char *why)
 		outcome_stop(r->outcome, STOP_HOST_LOST, why);
 	}
 	if (r->phase == RAMP_GATE && r->gate == GATE_COUNTED)
-		lead(r, GATE_COUNTED);
+		r->gates[GATE_COUNTED].lead(r);
 	else if (r->phase == RAMP_AWAIT)
-		r->moves->enter(r, RAMP_STOP);
+		ramp_enter(r, RAMP_STOP);
 	else if (r->phase == RAMP_DRAIN && team_leads(r->team) && r->measured_arrived && !r->report_asked)
-		r->moves->ask_measured(r);
+		r->gates[GATE_MEASURED].lead(r);
 	else if (r->phase == RAMP_DRAIN && !team_leads(r->team))
-		r->moves->leave_measured(r);
+		r->gates[GATE_MEASURED].pass(r);
 	else if (r->phase < RAMP_STOP)
-		r->moves->cut_short(r);
+		ramp_cut_short(r);
+}
+
+/* --- deadlines --- */
+
+/* How much longer than this host the slowest may take for operations or cycles, whose time no option limits. */
+static uint64_t counted_slack_ns(uint64_t own_ns)
+{
+	return SLOWEST_HOST * own_ns + 60 * NS_PER_S;
+}
+
+/* How much later than this host the slowest of the other hosts may arrive at the gate. */
+static uint64_t others_late_ns(const struct ramp *r)
+{
+	const struct loadgen_config *c = r->cfg;
+	const struct step *s = r->current.step;
+	uint64_t own_ns;
+
+	switch (r->gate) {
+	case GATE_MET:
+		return (r->phases[RAMP_PROVE].timeout_s + WORKERS_START_S) * NS_PER_S;
+	case GATE_CONNECTED:
+		return r->phases[RAMP_CONNECT].timeout_ns(r);
+	case GATE_WARM:
+		return r->phases[RAMP_START].timeout_s * NS_PER_S +
+		       (c->iterations ? counted_slack_ns(clock_now_ns() - r->phase_start_ns) : c->warmup_ns);
+	case GATE_MEASURED:
+		own_ns = s->begin.now_ns ? s->end.now_ns - s->begin.now_ns : 0;
+		return r->phases[RAMP_DRAIN].timeout_s * NS_PER_S +
+		       (c->iterations || c->cycles ? counted_slack_ns(own_ns) : c->duration_ns);
+	case GATE_COUNTED:
+		return (r->phases[RAMP_DRAIN].timeout_s + r->phases[RAMP_DISCONNECT].timeout_s) * NS_PER_S;
+	case GATE_READY:
+	case GATE_N:
+		break;
+	}
+	return 0;
+}
+
+/* A member waits for the slowest host, and then for the leader, which asks the servers or removes that host. */
+uint64_t gates_timeout_ns(const struct ramp *r)
+{
+	uint64_t news_ns = GATE_NEWS_NS + r->cfg->hosts * GATE_HOST_NS;
+
+	if (team_leads(r->team))
+		return others_late_ns(r) + news_ns;
+	return others_late_ns(r) + r->phases[RAMP_COUNT].timeout_s * NS_PER_S + 3 * news_ns;
 }
 
 /* Leaves the other hosts; this host completes its step without them. */
@@ -484,13 +489,13 @@ static unsigned waited_s(const struct ramp *r)
 
 void gates_late(struct ramp *r, bool first)
 {
-	const char *name = gates[r->gate].name;
+	const char *name = r->gates[r->gate].name;
 	char why[160];
 
 	if (team_leads(r->team) && first) {
 		snprintf(why, sizeof(why), "it did not arrive at the gate \"%s\" within %u s", name, waited_s(r));
 		team_put_out_absent(r->team, r->step_number, name, why);
-		r->moves->wait_on(r, PUT_OUT_NS);
+		ramp_wait_on(r, PUT_OUT_NS);
 		return;
 	}
 	if (team_leads(r->team))
@@ -507,7 +512,7 @@ void gates_await_late(struct ramp *r)
 	char why[160];
 
 	if (patience_ns)
-		r->moves->wait_on(r, patience_ns);
+		ramp_wait_on(r, patience_ns);
 	else
 		give_up(r, team_silence_text(r->team, why, sizeof(why)));
 }

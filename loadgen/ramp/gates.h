@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 struct ramp;
+struct step_figures;
 
 enum gate {
 	GATE_MET,		/* all have workers and proof of the servers: the leader compares the RDMA devices */
@@ -22,6 +23,17 @@ enum gate {
 	GATE_COUNTED,		/* the hosts' results are added up */
 	GATE_N,
 };
+
+/* What is done at a gate. */
+struct gate_rule {
+	const char *name;		/* in the messages between the hosts */
+	bool at_one_moment;		/* all hosts go on at the same moment, which the leader sets */
+	void (*lead)(struct ramp *r);	/* the leader's part when all hosts have arrived */
+	void (*pass)(struct ramp *r);	/* what each host does when the leader has released the gate; NULL: nothing */
+};
+
+/* What the leader has announced to a member. */
+enum gates_news { GATES_NOTHING, GATES_STEP, GATES_END };
 
 /* True if there are other hosts to wait for. */
 bool gates_has_others(const struct ramp *r);
@@ -37,10 +49,15 @@ void gates_tell_infos(struct ramp *r);
 /* Leader: tells the members that the run is over. */
 void gates_tell_end(struct ramp *r);
 
-/* Member: looks for the next step, or the run's end, announced by the leader. */
-void gates_await(struct ramp *r);
-/* Ends this host's part of the run: it leaves the other hosts and tells them `why`. */
+/* Member: looks for the next step, or the run's end, announced by the leader. A step's figures go to *f; the caller has to
+ * check them against the workload. */
+enum gates_news gates_read_news(struct ramp *r, struct step_figures *f);
+/* Leader, at GATE_MET: ends the run if hosts have devices of different kinds, which would not measure the same. */
+void gates_compare_fabrics(struct ramp *r);
+/* This host leaves the others and tells them `why`. The caller ends its part of the run (RAMP_STOP). */
 void gates_quit(struct ramp *r, const char *why);
+/* How long this host waits at the gate for the others. */
+uint64_t gates_timeout_ns(const struct ramp *r);
 /* The gate's deadline has passed: the leader removes absent hosts (the `first` time); a member gives up the leader. */
 void gates_late(struct ramp *r, bool first);
 /* Member: gives up the leader if it has been silent for too long. */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state machine of a run: steps and their phases. ramp.c reports external events to it. Owning thread: main.
- *
- * A step: mark the server's interval, connect all clients, have the server count them, start the traffic, warm up, read
- * the server's counters, measure, stop and read them again, wait for operations in flight, disconnect, and check that
- * the server's pools are restored. Before the first step, after the last, and after steps that went wrong, clients
- * connect one at a time.
+/* The state machine of a run: the phase that the run is in, and how it gets into another. What each phase does, and in
+ * which order, is in order.c. ramp.c reports external events. Owning thread: main.
  */
 #ifndef RAMPART_LOADGEN_PHASES_H
 #define RAMPART_LOADGEN_PHASES_H
@@ -29,7 +25,6 @@
 #include "loadgen/output/step_files.h"
 #include "loadgen/traffic/workload.h"
 
-struct ramp_moves;
 struct results;
 struct team;
 
@@ -57,11 +52,26 @@ enum ramp_phase {
 	RAMP_N,
 };
 
+/* What a phase does. Functions that it does not need are NULL. */
+struct phase {
+	const char *name;
+	uint64_t timeout_s;		/* 0: timeout_ns, which depends on the run; both 0: the phase has no deadline */
+	uint64_t (*timeout_ns)(const struct ramp *r);
+	void (*begin)(struct ramp *r);	/* makes the phase's requests and orders */
+	void (*advance)(struct ramp *r);	/* goes on if everything the phase waits for is there */
+	void (*on_stats)(struct ramp *r, json_t *report);	/* takes the sum over all servers */
+	enum step_report keeps;		/* which report of the step each server's report becomes */
+	void (*on_deadline)(struct ramp *r);
+	enum ramp_phase late;		/* phase entered at the deadline if there is no on_deadline */
+};
+
 struct ramp {
 	const struct loadgen_config *cfg;
 	struct results *results;	/* owned by the caller, as is `outcome` */
 	struct outcome *outcome;
 	struct ev_loop *loop;
+	const struct phase *phases;	/* what each phase does, RAMP_N of them */
+	const struct gate_rule *gates;	/* what is done at each gate, GATE_N of them */
 	enum ramp_phase phase;
 	uint32_t phase_number;		/* counts the phases entered */
 	uint64_t phase_start_ns;
@@ -78,9 +88,6 @@ struct ramp {
 	struct progress progress;
 	struct watching watching;
 	struct floors floors;
-	const struct ramp_moves *moves;	/* &ramp_moves */
-	/* Leader, when all hosts have their workers: starts watching the servers; the first step follows. */
-	void (*on_all_met)(struct ramp *r);
 	struct team *team;		/* owned by the caller; NULL: the run has this host only */
 	uint32_t step_number;		/* from 1, the same on all hosts */
 	enum gate gate;			/* the last gate that this host arrived at */
@@ -106,38 +113,15 @@ void ramp_beat(struct ramp *r);
 void ramp_advance(struct ramp *r);
 /* Call when the phase's deadline has passed. */
 void ramp_on_deadline(struct ramp *r);
+/* Moves the running phase's deadline to `ns` from now. */
+void ramp_wait_on(struct ramp *r, uint64_t ns);
 /* Keeps one server's report requested in the running phase; reports of other servers may still be missing. */
 void ramp_keep_report(struct ramp *r, uint32_t target, json_t *report);
 /* Takes the sum over all servers of STATS requested in the running phase. */
 void ramp_on_stats(struct ramp *r, json_t *report);
-/* Takes the answers to MARK: the sum of the servers' statistics at the start of the step. */
-void ramp_on_mark(struct ramp *r, json_t *report);
-
-/* Begins the first step, with clients that connect one at a time before it (--floor). */
-void ramp_begin(struct ramp *r);
-void ramp_begin_step(struct ramp *r);
 /* Stops the traffic, if there is any; the step goes on with RAMP_DRAIN. */
 void ramp_stop_traffic(struct ramp *r);
 /* Ends the running step early, because the run is to end; its results so far are kept. */
 void ramp_cut_short(struct ramp *r);
-/* Ends the step in RAMP_RESTORE, because the server can no longer tell whether its pools are restored. */
-void ramp_give_up_restore(struct ramp *r);
-
-/* Functions of the ramp that the gates (gates.h) call. */
-struct ramp_moves {
-	void (*enter)(struct ramp *r, enum ramp_phase phase);
-	/* Moves the running phase's deadline to `ns` from now. */
-	void (*wait_on)(struct ramp *r, uint64_t ns);
-	void (*cut_short)(struct ramp *r);
-	const char *(*phase_name)(const struct ramp *r);
-	/* Checks the parameters, and makes the step with the distributed clients (current.h). False: the run ends. */
-	bool (*prepare_step)(struct ramp *r, const struct step_figures *f);
-	/* Leader, when all hosts are at a gate: reads the server's counters; adds up the hosts' results. */
-	void (*ask_measured)(struct ramp *r);
-	void (*all_counted)(struct ramp *r);
-	/* Called when no host measures any more: clients may leave. */
-	void (*leave_measured)(struct ramp *r);
-};
-extern const struct ramp_moves ramp_moves;
 
 #endif

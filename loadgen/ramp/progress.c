@@ -12,7 +12,7 @@
 #include "common/base/utf8.h"
 #include "common/hist/hist.h"
 #include "loadgen/ramp/phases.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/traffic/workload.h"
 
 #define PLAIN_INTERVAL_NS (5 * NS_PER_S)

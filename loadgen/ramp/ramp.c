@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Starts and ends a run, and passes external events (the servers' reports, ticks, signals, the end of our server) to
- * the state machine (phases.c), which decides what follows. See ramp.h.
+ * the state machine (phases.c, order.c), which decides what follows. See ramp.h.
  */
 #include "loadgen/ramp/ramp.h"
 
@@ -17,8 +17,8 @@
 #include "common/observed/observed.h"
 #include "loadgen/config/deal.h"
 #include "loadgen/server_under_test/needs.h"
-#include "loadgen/ramp/phases.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/ramp/order.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/output/load_hosts.h"
 #include "loadgen/output/results.h"
 #include "loadgen/worker/connector.h"
@@ -28,26 +28,6 @@
 #define KEEPALIVE_NS (480 * NS_PER_S)
 
 /* --- the server --- */
-
-/* Reads the servers' pools only when all servers are watched, so that no watching session is being made meanwhile, or
- * counted among the clients that connect. */
-static void on_watched(void *arg)
-{
-	struct ramp *r = arg;
-
-	if (r->phase == RAMP_INFO)
-		suts_ask(&r->suts, CONTROL_STATS, r->phase_number);
-}
-
-static void on_all_met(struct ramp *r)
-{
-	struct control_config servers[TARGETS_MAX];
-
-	ramp_enter(r, RAMP_INFO);
-	for (uint32_t i = 0; i < r->suts.n; i++)
-		servers[i] = sut_control_config(&r->suts.one[i].sut, 0);
-	watching_servers(&r->watching, servers, r->suts.n, on_watched, r);
-}
 
 /* False if a server lacks what the workload needs for its share. The run then stops before any client connects. */
 static bool servers_suffice(struct ramp *r, char *text, size_t size)
@@ -105,11 +85,11 @@ static void on_reports(void *arg, enum control_what what, uint32_t number, json_
 	if (what == CONTROL_INFO)
 		on_infos(r);
 	else if (r->phase == RAMP_INFO)
-		ramp_begin(r);
+		order_begin(r);
 	else if (number != r->phase_number)
 		return; /* the answer to a request of an earlier phase */
 	else if (what == CONTROL_MARK)
-		ramp_on_mark(r, sum);
+		order_on_mark(r, sum);
 	else
 		ramp_on_stats(r, sum);
 }
@@ -125,7 +105,7 @@ static void on_lost(void *arg, const char *why)
 	else if (r->phase == RAMP_FLOOR || r->phase == RAMP_FOLLOW_UP || r->phase == RAMP_GATE)
 		ramp_cut_short(r);
 	else if (r->phase == RAMP_RESTORE)
-		ramp_give_up_restore(r);
+		order_give_up_restore(r);
 	else if (r->phase >= RAMP_WARMUP && r->phase <= RAMP_MEASURE)
 		ramp_stop_traffic(r);
 	else
@@ -149,6 +129,7 @@ static void on_proof_end(void *arg, const char *why)
 		return;
 	if (why) {
 		gates_quit(r, why);
+		ramp_enter(r, RAMP_STOP);
 		return;
 	}
 	gates_arrive(r, GATE_MET);
@@ -427,46 +408,70 @@ static int begin_with_hosts(struct ramp *r)
 	return ret;
 }
 
-int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_size)
+/* Watches this machine, and the servers later, so that the run ends before a machine has no memory or CPU time left. */
+static int watch_machines(struct ramp *r)
 {
-	struct ramp r = { .cfg = oc->cfg, .results = results, .outcome = oc, .loop = ev_default_loop(0),
-			  .phase = RAMP_N, .progress.quiet = oc->cfg->quiet, .team = oc->cfg->team, .moves = &ramp_moves,
-			  .on_all_met = on_all_met };
+	int ret = watching_start(&r->watching, r->cfg, r->loop, r->results, r->outcome->series, &r->crew);
+
+	floors_init(&r->floors, r->cfg->memory_floor_percent, r->cfg->cpu_floor_percent, !r->cfg->server);
+	floors_set_memory(&r->floors, FLOORS_GENERATOR, (double)res_machine_memory_bytes());
+	r->watching.on_sample = on_sample;
+	r->watching.sample_arg = r;
+	return ret;
+}
+
+static int make_parts(struct ramp *r)
+{
 	int ret;
 
-	r.files = (struct step_files){ .cfg = r.cfg, .results = results, .run_start_ns = clock_now_ns() };
-	agenda_init(&r.agenda, oc);
+	r->files = (struct step_files){ .cfg = r->cfg, .results = r->results, .run_start_ns = clock_now_ns() };
+	agenda_init(&r->agenda, r->outcome);
+	suts_init(&r->suts, r->cfg, results_path(r->results, "server.log"), r->loop, &server_events, r);
+	ret = current_init(&r->current, r->cfg, r->results);
+	return ret ? ret : series_new(&r->outcome->series);
+}
+
+/* Runs the loop until the phase RAMP_DONE, unless the run cannot start. */
+static int run_phases(struct ramp *r, char *err, size_t err_size)
+{
+	int ret;
+
+	start_watchers(r);
+	ret = watch_machines(r);
+	if (!ret)
+		ret = start_ramp(r, err, err_size);
+	if (!ret)
+		ev_run(r->loop, 0);
+	progress_clear(&r->progress);
+	if (r->team)
+		team_end_run(r->team);
+	watching_stop(&r->watching);
+	stop_watchers(r);
+	return ret;
+}
+
+static void clear_parts(struct ramp *r)
+{
+	proof_clear(&r->proof);
+	crew_dismiss(&r->crew);
+	alone_clear(&r->alone);
+	suts_clear(&r->suts);
+	current_clear(&r->current);
+}
+
+int ramp_run(struct outcome *oc, struct results *results, char *err, size_t err_size)
+{
+	struct ramp r = { .cfg = oc->cfg, .results = results, .outcome = oc, .loop = ev_default_loop(0), .phase = RAMP_N,
+			  .phases = order_phases, .gates = order_gates, .progress.quiet = oc->cfg->quiet,
+			  .team = oc->cfg->team };
+	int ret;
+
 	snprintf(err, err_size, "this machine is out of memory");
-	ret = current_init(&r.current, r.cfg, results);
+	ret = make_parts(&r);
 	if (!ret)
-		ret = series_new(&oc->series);
-	suts_init(&r.suts, r.cfg, results_path(results, "server.log"), r.loop, &server_events, &r);
-	if (ret)
-		goto out;
-	ret = begin_with_hosts(&r);
-	if (ret)
-		goto out;
-	start_watchers(&r);
-	ret = watching_start(&r.watching, r.cfg, r.loop, results, oc->series, &r.crew);
-	floors_init(&r.floors, r.cfg->memory_floor_percent, r.cfg->cpu_floor_percent, !r.cfg->server);
-	floors_set_memory(&r.floors, FLOORS_GENERATOR, (double)res_machine_memory_bytes());
-	r.watching.on_sample = on_sample;
-	r.watching.sample_arg = &r;
+		ret = begin_with_hosts(&r);
 	if (!ret)
-		ret = start_ramp(&r, err, err_size);
-	if (!ret) {
-		ev_run(r.loop, 0);
-		progress_clear(&r.progress);
-	}
-	if (r.team)
-		team_end_run(r.team);
-	watching_stop(&r.watching);
-	stop_watchers(&r);
-out:
-	proof_clear(&r.proof);
-	crew_dismiss(&r.crew);
-	alone_clear(&r.alone);
-	suts_clear(&r.suts);
-	current_clear(&r.current);
+		ret = run_phases(&r, err, err_size);
+	clear_parts(&r);
 	return ret;
 }

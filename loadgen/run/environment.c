@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the test runs. See environment.h. */
+/* Chooses where the test runs. See environment.h. */
 #include "loadgen/run/environment.h"
 
 #include <errno.h>
@@ -25,13 +25,13 @@ struct vm_args {
 	char rails[16];
 };
 
-/* NULL: the script's default, which depends on the machine. */
+/* Memory of the micro-VM; NULL: the script's default, which depends on the machine. */
 static const char *memory_for(uint64_t clients)
 {
 	return clients <= 2000 ? NULL : clients <= 12000 ? "8G" : "16G";
 }
 
-/* Our own arguments without --environment, which is ours to set. */
+/* Copies our arguments except --environment, which is set here. */
 static int copy_args(int argc, char **argv, char **out, int n)
 {
 	for (int i = 1; i < argc; i++) {
@@ -51,11 +51,11 @@ static void add_vm_arg(struct vm_args *a, const char *arg)
 	a->v[a->n++] = (char *)arg;
 }
 
-/* The folder has the same path in the micro-VM, so that results land where they would without it. */
+/* Shares the folder under the same path, so that results land where they would without the micro-VM. */
 static void add_share(struct vm_args *a, const char *dir)
 {
 	if (!realpath(dir, a->shares[a->n_shares]))
-		return; /* the run in the micro-VM names the folder that is missing */
+		return; /* the run in the micro-VM will report the missing folder */
 	add_vm_arg(a, "--share");
 	add_vm_arg(a, a->shares[a->n_shares++]);
 }
@@ -128,12 +128,14 @@ static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char 
 int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
 	if (c->fell_back)
-		fprintf(stderr, "performance_test: NO RDMA DEVICE on this machine: messages go over TCP (--transport auto)\n");
-	/* Sockets are everywhere. */
-	if (c->transport != TRANSPORT_RDMA || c->environment == ENVIRONMENT_NATIVE || c->server || c->device || loadgen_has_hosts(c))
+		fprintf(stderr,
+			"performance_test: NO RDMA DEVICE on this machine: messages go over TCP (--transport auto)\n");
+	/* Sockets need no RDMA device. */
+	if (c->transport != TRANSPORT_RDMA || c->environment == ENVIRONMENT_NATIVE || c->server || c->device ||
+	    loadgen_has_hosts(c))
 		return 0;
 	if (c->environment == ENVIRONMENT_AUTO) {
-		/* A micro-VM in the micro-VM would not find a device either. */
+		/* A nested micro-VM would not find a device either. */
 		if (getenv("RAMPART_VM") || dev_count() > 0)
 			return 0;
 		fprintf(stderr, "performance_test: no RDMA device on this machine: running over Soft-RoCE in a "

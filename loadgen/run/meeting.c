@@ -21,10 +21,11 @@
 #include "loadgen/output/run_json.h"
 #include "loadgen/run/shared_options.h"
 
-/* --- what a host says of itself, and how the leader sees it --- */
+/* --- description of a host, and how the leader checks it --- */
 
-/* The options that this host was given, and those that others need to have the same configuration. */
-static json_t *options_json(const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv, bool whole)
+/* The options given to this host; with `whole` also derived ones that other hosts need for the same configuration. */
+static json_t *options_json(const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
+			    bool whole)
 {
 	json_t *a = shared_options(spec, argc, argv);
 	char number[32];
@@ -44,12 +45,15 @@ static json_t *about_json(const struct opts_spec *spec, const struct loadgen_con
 
 	if (gethostname(name, sizeof(name) - 1))
 		snprintf(name, sizeof(name), "host");
-	return json_pack("{s:s, s:b, s:b, s:o, s:o, s:i, s:o, s:o}", "name", name, "joins", cfg->join != NULL, "has_etcd", (int)cfg->lead,
-			 "build", build, "environment", environment, "schema_version", 2, "options", options_json(spec, cfg, argc, argv, false),
+	return json_pack("{s:s, s:b, s:b, s:o, s:o, s:i, s:o, s:o}", "name", name, "joins", cfg->join != NULL,
+			 "has_etcd", (int)cfg->lead,
+			 "build", build, "environment", environment, "schema_version", 2, "options",
+			 options_json(spec, cfg, argc, argv, false),
 			 "resolved", options_json(spec, cfg, argc, argv, true));
 }
 
-static bool same_text(const json_t *leader, const json_t *member, const char *path, const char *what, char *why, size_t size)
+static bool same_text(const json_t *leader, const json_t *member, const char *path, const char *what, char *why,
+		      size_t size)
 {
 	const char *a = json_text_at(leader, path), *b = json_text_at(member, path);
 
@@ -70,7 +74,8 @@ static bool check(void *arg, const json_t *leader, const json_t *member, char *w
 	}
 	return same_text(leader, member, "build.version", "rampart's version", why, size) &&
 	       same_text(leader, member, "build.git_commit", "rampart's commit", why, size) &&
-	       shared_options_agree(json_object_get(leader, "options"), json_object_get(member, "options"), all, why, size);
+	       shared_options_agree(json_object_get(leader, "options"), json_object_get(member, "options"), all, why,
+				    size);
 }
 
 /* --- meeting --- */
@@ -82,7 +87,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-/* Servers of the run, one after the other; NULL: no more. */
+/* The i-th server of the run, from 0; NULL beyond the last. */
 static const char *server_at(const struct loadgen_config *cfg, uint32_t i, uint16_t *port)
 {
 	*port = cfg->targets.n > 1 && i < cfg->targets.n ? cfg->targets.v[i].port : (uint16_t)cfg->tls_port;
@@ -91,7 +96,7 @@ static const char *server_at(const struct loadgen_config *cfg, uint32_t i, uint1
 	return i < cfg->servers.n ? cfg->servers.name[i] : NULL;
 }
 
-/* This host's address towards the first server, by which the others reach it, too. 0 or -errno with a line in `err`. */
+/* This host's address on the route to the first server, reachable for the others. 0 or -errno with a line in `err`. */
 static int own_address(const struct loadgen_config *cfg, char text[ADDR_TEXT_MAX], char *err, size_t err_size)
 {
 	struct addr server, source;
@@ -109,26 +114,28 @@ static int own_address(const struct loadgen_config *cfg, char text[ADDR_TEXT_MAX
 	return ret;
 }
 
-/* The line for the other hosts. Their leases begin before they know of the leader's options. */
-static void print_command(const struct loadgen_config *cfg, const struct opts_spec *spec, int argc, char **argv, const char *url)
+/* Prints the other hosts' command, with --lease because their leases begin before they know the leader's options. */
+static void print_command(const struct loadgen_config *cfg, const struct opts_spec *spec, int argc, char **argv,
+			  const char *url)
 {
-	/* Figures may go to stdout, and they are to be alone there. */
+	/* With --json - stdout is for the figures alone. */
 	FILE *out = cfg->json && strcmp(cfg->json, "-") == 0 ? stderr : stdout;
 	json_auto_t *options = shared_options(spec, argc, argv);
 	const char *lease = shared_options_value(options, "lease");
 
-	/* As it was given, because the leader compares options as texts. */
-	utf8_print_line(out, "On %s: performance_test %s%s%s--join '%s'", cfg->hosts == 2 ? "the other host" : "each of the other hosts",
+	/* Print --lease as it was given, because the leader compares options as texts. */
+	utf8_print_line(out, "On %s: performance_test %s%s%s--join '%s'",
+			cfg->hosts == 2 ? "the other host" : "each of the other hosts",
 			lease ? "--lease " : "", lease ? lease : "", lease ? " " : "", url);
 	fflush(out);
 }
 
-static int start_etcd(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
-		      char *err, size_t err_size)
+static int start_etcd(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc,
+		      char **argv, char *err, size_t err_size)
 {
 	char host[ADDR_TEXT_MAX], run[ETCD_RUN_MAX + 1];
-	struct etcd_proc_config c = { .host = host, .run = run, .log = "/dev/null", .ca = cfg->etcd_ca, .cert = cfg->etcd_cert,
-				      .key = cfg->etcd_key };
+	struct etcd_proc_config c = { .host = host, .run = run, .log = "/dev/null", .ca = cfg->etcd_ca,
+				      .cert = cfg->etcd_cert, .key = cfg->etcd_key };
 	int ret = own_address(cfg, host, err, err_size);
 
 	snprintf(run, sizeof(run), "%.60s", cfg->name_text);
@@ -141,13 +148,15 @@ static int start_etcd(struct meeting *m, const struct opts_spec *spec, const str
 	return 0;
 }
 
-static int join(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
-		struct cluster **cluster, char *err, size_t err_size)
+static int join(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc,
+		char **argv, struct cluster **cluster, char *err, size_t err_size)
 {
 	const struct cluster_config c = {
-		.etcd = { .url = m->url, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert, .key = cfg->etcd_key, .lease_ns = cfg->lease_ns },
-		.hosts = cfg->join ? 0 : (uint32_t)cfg->hosts, .join_timeout_ns = cfg->join_timeout_ns, .leads = cfg->lead, .joins = cfg->join != NULL,
-		/* Whether the run goes on after a loss is for the ramp to say; what the others counted is wanted in any case. */
+		.etcd = { .url = m->url, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert, .key = cfg->etcd_key,
+			  .lease_ns = cfg->lease_ns },
+		.hosts = cfg->join ? 0 : (uint32_t)cfg->hosts, .join_timeout_ns = cfg->join_timeout_ns,
+		.leads = cfg->lead, .joins = cfg->join != NULL,
+		/* The ramp decides about going on; the counts of the remaining hosts are needed in any case. */
 		.go_on_after_loss = true };
 	struct ev_loop *loop = ev_default_loop(0);
 	ev_signal interrupt, terminate;
@@ -174,13 +183,14 @@ static int read_token_file(const char *path, char *token, size_t size, char *err
 	if (file)
 		fclose(file);
 	if (ret)
-		snprintf(err, err_size, "--token-file %.200s: %s", path, ret == -ENODATA ? "it is empty" : strerror(-ret));
+		snprintf(err, err_size, "--token-file %.200s: %s", path,
+			 ret == -ENODATA ? "it is empty" : strerror(-ret));
 	token[strcspn(token, "\r\n")] = '\0';
 	return ret;
 }
 
-/* The URL of the run's etcd. Arguments of a program are readable by every user of its machine until they are overwritten, so the
- * token may also come from a file or from the environment, which only this user can read. */
+/* The URL of the run's etcd. Every user of a machine can read the arguments of a program until it overwrites them, so
+ * the token may also come from a file or the environment, which only this user can read. */
 static int make_url(struct meeting *m, const struct loadgen_config *cfg, char *err, size_t err_size)
 {
 	const char *given = cfg->join ? cfg->join : cfg->cluster;
@@ -199,27 +209,28 @@ static int make_url(struct meeting *m, const struct loadgen_config *cfg, char *e
 		snprintf(token, sizeof(token), "%s", inherited);
 	n = snprintf(m->url, sizeof(m->url), "%s%s%s", given, *token ? "?token=" : "", token);
 	if (!ret && n >= (int)sizeof(m->url)) {
-		snprintf(err, err_size, "%s: the URL is longer than %zu bytes", cfg->join ? "--join" : "--cluster", sizeof(m->url) - 1);
+		snprintf(err, err_size, "%s: the URL is longer than %zu bytes", cfg->join ? "--join" : "--cluster",
+			 sizeof(m->url) - 1);
 		ret = -EINVAL;
 	}
 	return ret;
 }
 
-int meeting_begin(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
-		  char *err, size_t err_size)
+int meeting_begin(struct meeting *m, const struct opts_spec *spec, const struct loadgen_config *cfg, int argc,
+		  char **argv, char *err, size_t err_size)
 {
 	struct cluster *cluster;
 	int ret;
 
 	*m = (struct meeting){ .own_argc = argc };
 	ret = cfg->lead ? 0 : make_url(m, cfg, err, err_size);
-	/* Programs that this one starts do not inherit it. */
+	/* Child processes must not inherit the token. */
 	unsetenv("RAMPART_TOKEN");
 	if (ret)
 		return ret;
 	if (cfg->lead && start_etcd(m, spec, cfg, argc, argv, err, err_size))
 		return -ENOENT;
-	/* Neither ps nor run.json is to show the token. */
+	/* Neither ps nor run.json may show the token. */
 	for (int i = 1; i < argc; i++)
 		etcd_url_redact(argv[i]);
 	ret = join(m, spec, cfg, argc, argv, &cluster, err, err_size);
@@ -238,7 +249,8 @@ int meeting_begin(struct meeting *m, const struct opts_spec *spec, const struct 
 	log_info("%u hosts are there; this one has rank %u", m->team.n, m->team.rank);
 	if (m->team.rank == 0)
 		return 0;
-	m->argv = shared_options_join(spec, argc, argv, json_object_get(cluster_about(cluster, 0), "resolved"), &m->argc, err, err_size);
+	m->argv = shared_options_join(spec, argc, argv, json_object_get(cluster_about(cluster, 0), "resolved"),
+				      &m->argc, err, err_size);
 	return m->argv ? 0 : -EINVAL;
 }
 
@@ -249,7 +261,7 @@ static bool allows(const struct loadgen_config *cfg, char *err, size_t err_size)
 	const char *name;
 	uint16_t port;
 
-	/* Without a server a run starts one of its own, which is not for a leader to do on another host. */
+	/* Without --server a run starts a server of its own, and a leader must not do that on another host. */
 	if (!cfg->server) {
 		snprintf(err, err_size, "the leader's run names no server");
 		return false;
@@ -260,7 +272,9 @@ static bool allows(const struct loadgen_config *cfg, char *err, size_t err_size)
 		return false;
 	for (uint32_t i = 0; (name = server_at(cfg, i, &port)); i++)
 		if (!targets_allow(&allowed, name, port)) {
-			snprintf(err, err_size, "the leader's run loads %.64s, port %u, which --allow-server does not allow", name, port);
+			snprintf(err, err_size,
+				 "the leader's run loads %.64s, port %u, which --allow-server does not allow", name,
+				 port);
 			return false;
 		}
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Before anything is started. See preflight.h. */
+/* Checks before anything is started. See preflight.h. */
 #include "loadgen/run/preflight.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "common/rdma/dev.h"
 #include "common/sizing/sizes.h"
 
-/* The folder, since the file itself is made under another name and renamed. */
+/* Checks the folder, because the file is created under another name and then renamed. */
 static bool can_write(const char *file)
 {
 	char dir[PATH_MAX];

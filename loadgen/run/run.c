@@ -13,7 +13,7 @@
 #include "loadgen/run/environment.h"
 #include "loadgen/ramp/ramp.h"
 #include "loadgen/report/report.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/output/host_files.h"
 #include "loadgen/output/load_hosts.h"
 #include "loadgen/output/run_json.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTIONS_MAX 256	/* of a command line that is taken over */
+#define OPTIONS_MAX 256	/* options of a command line taken over from the leader */
 
 json_t *shared_options(const struct opts_spec *spec, int argc, char **argv)
 {
@@ -38,7 +38,7 @@ static const char *text_at(const json_t *options, size_t i, size_t k)
 	return text ? text : "";
 }
 
-/* How often it is there, and with which value the n-th time, from 0; NULL: not so often. */
+/* The value of the n-th occurrence (from 0) of an option; NULL: there is none. */
 static const char *value_of(const json_t *options, const char *name, size_t n)
 {
 	for (size_t i = 0; i < json_array_size(options); i++)
@@ -52,8 +52,9 @@ const char *shared_options_value(const json_t *options, const char *name)
 	return value_of(options, name, 0);
 }
 
-/* Every option of `a` is in `b`, too. */
-static bool is_within(const json_t *a, const json_t *b, const char *whose_a, const char *whose_b, char *what, size_t size)
+/* True if `b` has every option of `a` with the same value. Otherwise describes the first difference in `what`. */
+static bool is_within(const json_t *a, const json_t *b, const char *whose_a, const char *whose_b, char *what,
+		      size_t size)
 {
 	for (size_t i = 0; i < json_array_size(a); i++) {
 		const char *name = text_at(a, i, 0), *mine = text_at(a, i, 1), *theirs;
@@ -67,7 +68,8 @@ static bool is_within(const json_t *a, const json_t *b, const char *whose_a, con
 		if (theirs)
 			snprintf(what, size, "--%.40s is %.60s %s and %.60s %s", name, mine, whose_a, theirs, whose_b);
 		else
-			snprintf(what, size, "--%.40s%s%.60s is given %s and not %s", name, *mine ? " " : "", mine, whose_a, whose_b);
+			snprintf(what, size, "--%.40s%s%.60s is given %s and not %s", name, *mine ? " " : "", mine,
+				 whose_a, whose_b);
 		return false;
 	}
 	return true;
@@ -79,7 +81,7 @@ bool shared_options_agree(const json_t *leader, const json_t *host, bool all, ch
 	       (!all || is_within(leader, host, "at the leader", "there", what, size));
 }
 
-/* One option as one word. */
+/* One option as one argument, on the heap; NULL with a line in `err`. */
 static char *option_word(const struct opts_spec *spec, const json_t *options, size_t i, char *err, size_t size)
 {
 	const char *name = text_at(options, i, 0), *value = text_at(options, i, 1);
@@ -100,8 +102,8 @@ static char *option_word(const struct opts_spec *spec, const json_t *options, si
 	return w;
 }
 
-char **shared_options_join(const struct opts_spec *spec, int argc, char **argv, const json_t *leader, int *joined, char *err,
-			   size_t size)
+char **shared_options_join(const struct opts_spec *spec, int argc, char **argv, const json_t *leader, int *joined,
+			   char *err, size_t size)
 {
 	json_t *mine = shared_options(spec, argc, argv);
 	size_t n = json_array_size(leader);

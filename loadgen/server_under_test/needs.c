@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a run needs of its server. See needs.h. */
+/* Derives what a run needs of its server. See needs.h. */
 #include "loadgen/server_under_test/needs.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ static void add_microseconds(struct needs_args *a, const char *option, uint64_t 
 	add_text(a, option, a->numbers[a->n]);
 }
 
-/* Shards of a rail: as many as rdma_server makes. */
+/* Shards per rail, as rdma_server computes them. */
 static uint64_t shards_of(const struct loadgen_config *c)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -46,8 +46,8 @@ static uint64_t shards_of(const struct loadgen_config *c)
 	return c->server_threads ? c->server_threads : cpus > 0 ? (uint64_t)cpus : 1;
 }
 
-/* With --phased all clients of a step are in one stage at once, so the server holds a TLS session for each of them
- * until the last has come. */
+/* With --phased all clients of a step are in the same stage at once, so the server holds a TLS session for each of them
+ * until the last one arrives. */
 static uint64_t phased_handshakes(const struct loadgen_config *c)
 {
 	uint64_t share = (uint64_t)sizes_share((double)c->clients, (double)shards_of(c));
@@ -55,7 +55,7 @@ static uint64_t phased_handshakes(const struct loadgen_config *c)
 	return MIN(share + HANDSHAKES_SPARE, HANDSHAKES_MAX);
 }
 
-/* The server gets the generator's settings of the data path. */
+/* Passes the generator's data path settings to the server. */
 static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
 {
 	const struct tuning *t = &c->tuning;
@@ -86,8 +86,8 @@ static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
 		a->v[a->n++] = (char *)"--realtime";
 }
 
-/* Clients that leave are still counted while the next ones come; with churn, that may be all of them. The server refuses to
- * start without memory for the regions of all: those of clients that are leaving may take a quarter of this machine's. */
+/* Extra clients to allow, because leaving clients still count while the next ones connect; with churn maybe all. As the
+ * server requires memory for all regions at start, these may use a quarter of this machine's memory. */
 static uint64_t spare_clients(const struct loadgen_config *c, uint64_t region_bytes)
 {
 	uint64_t spare = (c->churn_per_s ? c->clients : c->clients / 10) + 16;
@@ -117,7 +117,7 @@ void needs_of_server(const struct loadgen_config *c, struct sizes_server *out)
 	};
 }
 
-/* A server of larger sizes, or that offers more, serves those that need less, too. */
+/* Adds options in which a server with larger values also serves runs that need less. */
 static void add_sizes(struct needs_args *a)
 {
 	a->n = a->n_fixed;
@@ -138,7 +138,7 @@ void needs_args(const struct loadgen_config *c, char *program, struct needs_args
 	add_number(a, "--tls-port", 0);
 	add_number(a, "--rdma-port", 0);
 	add_text(a, "--transports", transport_names[c->transport]);
-	/* It is for this machine alone. */
+	/* The server is for this machine only. */
 	if (c->transport != TRANSPORT_RDMA)
 		add_text(a, "--bind", "127.0.0.1");
 	if (c->tcp_text)
@@ -163,7 +163,8 @@ void needs_args(const struct loadgen_config *c, char *program, struct needs_args
 	add_sizes(a);
 }
 
-bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t first, uint64_t most, char *text, size_t size)
+bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t first, uint64_t most, char *text,
+		   size_t size)
 {
 	struct workload_needs needs = { 0 };
 	double credits = json_number_at(info, "config.credits");
@@ -201,9 +202,10 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 	else if (of_one_address > 0 && of_one_address < (double)first)
 		snprintf(text, size, "the first step of %llu clients is more than the server's "
 			 "--max-per-address %.0f", (unsigned long long)first, of_one_address);
-	/* A server has fewer than --credits for each of its clients where its device, or an option, allows no more. */
+	/* A server has fewer receive buffers than --credits per client if its device or an option limits them. */
 	else if (buffers < (double)first * needs.credits)
-		snprintf(text, size, "the first step of %llu clients with %u in flight each needs more receive buffers than "
+		snprintf(text, size,
+			 "the first step of %llu clients with %u in flight each needs more receive buffers than "
 			 "the server's %.0f (its --srq-depth, --cq-depth and --threads)", (unsigned long long)first,
 			 needs.credits, buffers);
 	else if (c->phased && handshakes < all)
@@ -220,7 +222,7 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 
 /* --- a server for several runs --- */
 
-/* The first option that only one of them has, or with another value; NULL: none. */
+/* The first option that is missing in one of them or has another value; NULL: none. */
 static const char *first_difference(const struct needs_args *a, const struct needs_args *b)
 {
 	const char *option = NULL;
@@ -236,7 +238,7 @@ static const char *first_difference(const struct needs_args *a, const struct nee
 	return NULL;
 }
 
-/* Memory of a server: regions and receive buffers. */
+/* Memory of a server for regions and receive buffers. */
 static double memory_of(const struct sizes_server *s)
 {
 	return (double)s->max_clients * ((double)s->region_bytes + (double)s->credits * (double)s->message_bytes);

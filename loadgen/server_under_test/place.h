@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where workers find a server. */
+/* The addresses at which workers reach a server. */
 #ifndef RAMPART_LOADGEN_SUT_PLACE_H
 #define RAMPART_LOADGEN_SUT_PLACE_H
 
@@ -7,8 +7,8 @@
 #include "common/base/rails.h"
 
 struct sut_place {
-	struct addr addrs[RAILS_MAX];	/* of each rail */
-	const char *names[RAILS_MAX];	/* what the server's certificate must name there */
+	struct addr addrs[RAILS_MAX];	/* addresses of each rail */
+	const char *names[RAILS_MAX];	/* names that the certificate must have there */
 };
 
 #endif

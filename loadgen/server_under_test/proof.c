@@ -12,13 +12,14 @@ static void refute(const struct proof_one *o, const struct fail *f, const char *
 	char code[96], where[ADDR_TEXT_MAX];
 
 	if (!p->why[0])
-		snprintf(p->why, sizeof(p->why), "the server %.64s at %s is not proved by this host's --ca: %s: %s%s%.96s (%.160s)",
+		snprintf(p->why, sizeof(p->why),
+			 "the server %.64s at %s is not proved by this host's --ca: %s: %s%s%.96s (%.160s)",
 			 sut->names[o->rail], addr_text(&sut->addrs[o->rail], where), stage_names[f->stage],
 			 fail_code_text(f, code, sizeof(code)), text[0] ? ": " : "", text, fail_advice(f));
 }
 
-/* Once the handshake is complete the server is proved, whatever becomes of the question: it may be too busy to answer. The end
- * is told from a timer, because a session cannot be freed in its own callback. */
+/* A complete handshake proves the server even if it then is too busy to answer. A timer reports the end, because a
+ * session cannot be freed in its own callback. */
 static void on_answer(void *arg, json_t *report, const struct fail *fail, const char *text)
 {
 	struct proof_one *o = arg;
@@ -46,12 +47,12 @@ static int prove(struct proof_one *o, char *err, size_t err_size)
 	struct control_config c = sut_control_config(o->sut, o->rail);
 	int ret = control_new(&c, o->all->loop, on_answer, o, &o->control, err, err_size);
 
-	/* A new session has no question under way. */
+	/* A new session has no request in flight. */
 	return ret || control_request(o->control, CONTROL_INFO) ? ret : -EBUSY;
 }
 
-int proof_start(struct proof *p, const struct suts *suts, struct ev_loop *loop, proof_on_end_fn *on_proved, void *arg, char *err,
-		size_t err_size)
+int proof_start(struct proof *p, const struct suts *suts, struct ev_loop *loop, proof_on_end_fn *on_proved, void *arg,
+		char *err, size_t err_size)
 {
 	int ret = 0;
 

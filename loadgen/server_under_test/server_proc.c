@@ -24,11 +24,11 @@ struct server_proc {
 	ev_child child;
 	const struct server_proc_events *events;
 	void *arg;
-	char line[512];		/* the addresses of RAILS_MAX rails fit; what follows them may be cut */
+	char line[512];		/* room for the addresses of RAILS_MAX rails; later text may be cut */
 	size_t line_n;
 };
 
-/* "10.77.0.1:7471" or "[fe80::1]:7471", from `p` up to `end`. */
+/* Parses "10.77.0.1:7471" or "[fe80::1]:7471" from `p` up to `end`. */
 static bool parse_tls(const char *p, const char *end, struct addr *out)
 {
 	char host[ADDR_TEXT_MAX];
@@ -45,8 +45,8 @@ static bool parse_tls(const char *p, const char *end, struct addr *out)
 	return port > 0 && port < 65536 && addr_parse(host, (uint16_t)port, out) == 0;
 }
 
-/* "rdma_server ready: tls=10.77.0.1:7471,10.78.0.1:7471 rdma_ports=...": how many addresses, 0 if the line is
- * another. */
+/* Parses "rdma_server ready: tls=10.77.0.1:7471,10.78.0.1:7471 rdma_ports=...". Returns the number of addresses; 0 for
+ * any other line. */
 static uint32_t parse_ready(const char *line, struct addr out[RAILS_MAX])
 {
 	static const char prefix[] = "rdma_server ready: tls=";
@@ -117,7 +117,7 @@ static void become_server(char *const *argv, int out, int log, pid_t parent)
 {
 	int null = open("/dev/null", O_RDONLY);
 
-	/* A process group of its own, so that Ctrl-C on the terminal reaches the generator only, which then drains. */
+	/* A process group of its own, so that Ctrl-C reaches only the load generator, which then drains. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)

@@ -18,12 +18,12 @@
 #include "loadgen/server_under_test/needs.h"
 #include "loadgen/server_under_test/server_proc.h"
 
-#define CONTROL_TIMEOUT_NS (30 * NS_PER_S)	/* for an answer */
-/* A session that broke is made again for so long. If nobody listens, the server has most likely ended: less long. Clients that
- * are to come back (--reconnect) are waited for at least as long as they try. */
+#define CONTROL_TIMEOUT_NS (30 * NS_PER_S)	/* longest wait for an answer */
+/* How long to try to restore a broken session; shorter if the connection is refused, because then the server has
+ * probably ended. At least as long as clients try to come back (--reconnect). */
 #define PATIENCE_NS (30 * NS_PER_S)
 #define PATIENCE_REFUSED_NS (2 * NS_PER_S)
-/* Between two tries at most (client/backoff.h); the first follows at once. A step waits for its reports. */
+/* Longest pause between two tries (client/backoff.h); the first has none. Short, as a step waits for its reports. */
 #define PAUSE_MAX_NS (2 * NS_PER_S)
 
 /* --- the process --- */
@@ -32,7 +32,7 @@ static void on_proc_ready(void *arg, const struct addr *tls, uint32_t n)
 {
 	struct sut *s = arg;
 
-	/* The server has as many rails as the generator: both were given the same --device. */
+	/* The server has as many rails as the generator, because both have the same --device. */
 	memcpy(s->addrs, tls, n * sizeof(tls[0]));
 	if (s->cfg->keep) {
 		memcpy(s->cfg->keep->addrs, tls, n * sizeof(tls[0]));
@@ -41,7 +41,7 @@ static void on_proc_ready(void *arg, const struct addr *tls, uint32_t n)
 	s->events->on_ready(s->arg);
 }
 
-/* The last line it wrote to its log. False if there is none. */
+/* The last line of the server's log. False if there is none. */
 static bool read_last_line(const struct sut *s, char *text, size_t size)
 {
 	FILE *f = fopen(s->log, "r");
@@ -64,7 +64,7 @@ static void on_proc_exit(void *arg, int status)
 	char text[256];
 
 	s->gone = true;
-	/* There is nothing to wait for. */
+	/* Retry at once: there is no server to wait for. */
 	if (ev_is_active(&s->retry))
 		repeat_in(s, 0);
 	if (WIFSIGNALED(status))
@@ -78,7 +78,7 @@ static void on_proc_exit(void *arg, int status)
 
 static const struct server_proc_events proc_events = { .on_ready = on_proc_ready, .on_exit = on_proc_exit };
 
-/* A server that ended, or never became ready, serves no other run. */
+/* Frees a kept server that ended or never became ready: it cannot serve another run. */
 static void give_back(struct sut *s, struct sut_keep *k)
 {
 	if (!s->proc || (!s->gone && k->n_rails))
@@ -112,7 +112,7 @@ static void on_attach(struct ev_loop *loop, ev_timer *w, int revents)
 	s->events->on_ready(s->arg);
 }
 
-/* The server that is kept runs already, or is started. */
+/* Attaches to the kept server if it runs already, otherwise starts it. */
 static int start_kept(struct sut *s, struct sut_keep *k, char *err, size_t err_size)
 {
 	int ret;
@@ -175,7 +175,7 @@ bool sut_stop(struct sut *s)
 
 /* --- the control session --- */
 
-/* What a session may die of while the server is well. */
+/* True if a session can fail with `f` although the server is healthy. */
 static bool may_pass(const struct fail *f)
 {
 	return f->kind == FAIL_ERRNO || f->kind == FAIL_TLS || f->kind == FAIL_TIMEOUT || f->kind == FAIL_CLOSED ||
@@ -190,14 +190,14 @@ static void repeat_in(struct sut *s, uint64_t ns)
 	ev_timer_start(s->loop, &s->retry);
 }
 
-/* " at NAME" for warnings; "" if there is one server. */
+/* " at NAME" for warnings; "" with a single server. */
 static const char *which(const struct sut *s, char *text, size_t size)
 {
 	snprintf(text, size, "%s%s", s->target ? " at " : "", s->target ? s->target->name : "");
 	return text;
 }
 
-/* True if the question that failed is asked again, in a new session. A server that never answered is not there. */
+/* True if the failed request is repeated in a new session. A server that never answered is considered absent. */
 static bool try_again(struct sut *s, const struct fail *f)
 {
 	bool refused = f->kind == FAIL_ERRNO && f->code == ECONNREFUSED;
@@ -214,7 +214,7 @@ static bool try_again(struct sut *s, const struct fail *f)
 	} else if (!backoff_wait(&s->backoff, patience_ns, now, &at)) {
 		return false;
 	}
-	/* If another of its kind was asked meanwhile, that one is asked instead. */
+	/* A newer request of the same kind takes the place of this one. */
 	if (!s->waiting[s->asked].wanted)
 		s->waiting[s->asked].number = s->number;
 	s->waiting[s->asked].wanted = true;
@@ -229,7 +229,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
 	sut_send_next(w->data);
 }
 
-/* False if the report comes from another server than the last one. INFO does not say which. */
+/* False if the report comes from another server than the last one. INFO does not identify the server, so it passes. */
 static bool is_same_server(struct sut *s, const json_t *report)
 {
 	double began_ns = json_number_at(report, "started_ns");
@@ -242,7 +242,7 @@ static bool is_same_server(struct sut *s, const json_t *report)
 	return same;
 }
 
-/* Another server has taken the place of the one that ended. False if that ends the run: without --reconnect all clients
+/* Handles a server that answers in place of one that ended. False if that ends the run: without --reconnect all clients
  * are lost. */
 static bool go_on_with_another(struct sut *s)
 {
@@ -250,7 +250,8 @@ static bool go_on_with_another(struct sut *s)
 
 	if (!s->cfg->reconnect_ns)
 		return false;
-	log_warn("the server%s ended, and another one answers in its place: the run goes on with that one (--reconnect)",
+	log_warn("the server%s ended, and another one answers in its place: the run goes on with that one "
+		 "(--reconnect)",
 		 which(s, text, sizeof(text)));
 	s->restarts++;
 	json_decref(s->baseline);
@@ -258,10 +259,11 @@ static bool go_on_with_another(struct sut *s)
 	return true;
 }
 
-/* True if nobody holds anything of the server: so it was when it started. */
+/* True if no client holds resources of the server, as after its start. */
 static bool is_without_clients(const json_t *report)
 {
-	static const char *const gauges[] = { "clients.connected", "clients.handshakes", "clients.closing", "pools.sessions",
+	static const char *const gauges[] = { "clients.connected", "clients.handshakes", "clients.closing",
+					      "pools.sessions",
 		"pools.regions_in_use", "pools.admitted", "pools.qp.in_use" };
 
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
@@ -308,8 +310,9 @@ static void on_answer(void *arg, json_t *report, const struct fail *fail, const 
 
 struct control_config sut_control_config(const struct sut *s, uint32_t rail)
 {
-	return (struct control_config){ .server = s->addrs[rail], .verify_name = s->names[rail], .ca_file = s->cfg->ca_path,
-					.cert_file = s->cfg->cert, .key_file = s->cfg->key, .crl_file = s->cfg->crl,
+	return (struct control_config){ .server = s->addrs[rail], .verify_name = s->names[rail],
+					.ca_file = s->cfg->ca_path, .cert_file = s->cfg->cert, .key_file = s->cfg->key,
+					.crl_file = s->cfg->crl,
 					.timeout_ns = CONTROL_TIMEOUT_NS };
 }
 
@@ -357,7 +360,8 @@ bool sut_is_idle(const struct sut *s)
 
 bool sut_is_restored(const struct sut *s, const json_t *now)
 {
-	static const char *const used[] = { "clients.connected", "clients.handshakes", "clients.closing", "pools.sessions",
+	static const char *const used[] = { "clients.connected", "clients.handshakes", "clients.closing",
+					    "pools.sessions",
 		"pools.regions_in_use", "pools.admitted", "pools.qp.in_use" };
 	static const char *const left[] = { "pools.buffers.posted", "pools.buffers.free" };
 	double resting = json_number_at(now, "pools.qp.quarantined");
@@ -365,22 +369,22 @@ bool sut_is_restored(const struct sut *s, const json_t *now)
 
 	if (!s->baseline)
 		return false;
-	/* Each probe of a search must find the server as the one before it did: without queue pairs at rest. */
+	/* Each probe of a search must start with the server in the same state, so without quarantined queue pairs. */
 	if (loadgen_is_search(s->cfg) && resting > 0)
 		return false;
-	/* With churn the pool of queue pairs grew, and must shrink again. It may end smaller than it began, when queue
-	 * pairs of earlier clients were still at rest. */
+	/* Churn made the pool of queue pairs grow, and it must shrink again. It may end smaller than it was, if queue
+	 * pairs of earlier clients were in quarantine at that time. */
 	if (s->cfg->churn_per_s &&
 	    !(json_number_at(now, "pools.qp.exist") <= json_number_at(s->baseline, "pools.qp.exist")))
 		return false;
-	/* Who was there when the baseline was taken, such as a session that broke a moment before, may be gone. */
+	/* Use may be below the baseline: a session of that time, such as one that had just broken, may be gone. */
 	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
 		if (!(json_number_at(now, used[i]) <= json_number_at(s->baseline, used[i])))
 			return false;
 	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
 		if (!(json_number_at(now, left[i]) >= json_number_at(s->baseline, left[i])))
 			return false;
-	/* Those that others hold, and that rest; a connection over a socket has none. */
+	/* Two PSNs for each queue pair in use or in quarantine; connections over sockets have none. */
 	return json_number_at(now, "pools.psns_in_use") == 2 * (resting + held);
 }
 
@@ -395,7 +399,7 @@ void sut_init(struct sut *s, const struct loadgen_config *cfg, const struct targ
 	snprintf(s->log, sizeof(s->log), "%s", log);
 }
 
-/* --- a server that is kept --- */
+/* --- a kept server --- */
 
 int sut_keep_init(struct sut_keep *k, const struct loadgen_config *cfg, const char *log)
 {

@@ -9,7 +9,7 @@
 #include "common/base/json_at.h"
 #include "loadgen/measurement/report_sum.h"
 
-/* --- what each of them tells --- */
+/* --- events of each server --- */
 
 static void on_ready(void *arg)
 {
@@ -18,7 +18,7 @@ static void on_ready(void *arg)
 	o->all->events->on_ready(o->all->arg);
 }
 
-/* What all answered, or what it adds up to: a new reference. NULL if that is not all, or does not add. */
+/* The only answer, or the sum of all: a new reference. NULL for INFO of several, or if they do not add up. */
 static json_t *sum_of(const struct suts *s, enum control_what what)
 {
 	json_t *answers[TARGETS_MAX];
@@ -38,7 +38,7 @@ static bool have_answered(const struct suts *s, enum control_what what)
 	return true;
 }
 
-/* An answer to an earlier question than the newest of its kind is of no use to anybody. */
+/* Drops answers to a request that a newer one of the same kind has replaced. */
 static void on_report(void *arg, enum control_what what, uint32_t number, json_t *report)
 {
 	struct suts_one *o = arg;
@@ -57,7 +57,7 @@ static void on_report(void *arg, enum control_what what, uint32_t number, json_t
 	json_decref(sum);
 }
 
-/* The name comes first where there are several. */
+/* Puts the name of the server first if there are several. */
 static const char *named(const struct suts_one *o, const char *why, char *text, size_t size)
 {
 	const char *name = suts_name(o->all, o->index);
@@ -115,7 +115,7 @@ void suts_clear(struct suts *s)
 	}
 }
 
-/* There is one server of our own at most. */
+/* There is at most one server of our own. */
 int suts_start(struct suts *s, char *err, size_t err_size)
 {
 	suts_clear(s);
@@ -153,7 +153,7 @@ void suts_disconnect(struct suts *s)
 
 /* --- questions --- */
 
-/* A question that is answered at once must find none of the answers to the one before it. */
+/* Forgets all old answers first, in case a server answers at once. */
 void suts_ask(struct suts *s, enum control_what what, uint32_t number)
 {
 	s->numbers[what] = number;
@@ -177,7 +177,7 @@ bool suts_are_idle(const struct suts *s)
 	return true;
 }
 
-/* --- what is known of them --- */
+/* --- state of the servers --- */
 
 void suts_places(const struct suts *s, struct sut_place out[TARGETS_MAX])
 {
@@ -257,7 +257,7 @@ enum step_pools suts_pools(const struct suts *s, uint32_t target)
 	return sut_is_restored(sut, now) ? POOLS_RESTORED : POOLS_NOT_RESTORED;
 }
 
-/* What a server would not say does not bound it. */
+/* An unreported limit does not bound the number of clients. */
 static uint64_t room_of(const json_t *info, const json_t *baseline)
 {
 	double most = json_number_at(info, "config.max_clients"), held = json_number_at(baseline, "pools.admitted");

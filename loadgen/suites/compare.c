@@ -18,7 +18,7 @@
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/offered.h"
 #include "loadgen/report/suite_report.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/output/results.h"
 #include "loadgen/output/space.h"
 #include "loadgen/run/run.h"

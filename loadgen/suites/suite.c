@@ -18,7 +18,7 @@
 #include "loadgen/run/preflight.h"
 #include "loadgen/server_under_test/sut.h"
 #include "loadgen/report/suite_report.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/output/results.h"
 #include "loadgen/output/space.h"
 #include "loadgen/suites/suite_results.h"

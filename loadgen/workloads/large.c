@@ -67,7 +67,8 @@ static int prepare(struct loadgen_config *c, char *err, size_t err_size)
 	if (sends && c->chunk_bytes > FRAME_MESSAGE_BYTES_MAX)
 		text = "--chunk: with --operation send, at most 1M is allowed";
 	else if (reads_back && c->inflight > 1)
-		text = "--verify: with --workload large one transfer at a time is written and read back; give --inflight 1";
+		text = "--verify: with --workload large one transfer at a time is written and read back; give "
+		       "--inflight 1";
 	if (!text)
 		return 0;
 	snprintf(err, err_size, "%s", text);

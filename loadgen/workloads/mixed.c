@@ -23,7 +23,8 @@ static unsigned kind_of(const struct loadgen_config *c, uint64_t number)
 
 static enum ibv_wr_opcode request_of(const struct loadgen_config *c, uint64_t number)
 {
-	static const enum ibv_wr_opcode requests[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD };
+	static const enum ibv_wr_opcode requests[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+						       IBV_WR_ATOMIC_FETCH_AND_ADD };
 
 	return requests[kind_of(c, number)];
 }
@@ -36,7 +37,8 @@ static int prepare(struct loadgen_config *c, char *err, size_t err_size)
 	if (strspn(c->mix_text, "0123456789:") != strlen(c->mix_text) ||
 	    sscanf(c->mix_text, "%4u:%4u:%4u%n", &writes, &reads, &atomics, &end) != 3 || c->mix_text[end] ||
 	    writes + reads + atomics == 0) {
-		snprintf(err, err_size, "--mix: '%s' is not allowed; allowed: three whole numbers up to 9999, not all 0, "
+		snprintf(err, err_size,
+			 "--mix: '%s' is not allowed; allowed: three whole numbers up to 9999, not all 0, "
 			 "such as 2:1:0", c->mix_text);
 		return -EINVAL;
 	}

@@ -72,13 +72,15 @@ static int check_needs(const struct loadgen_config *c, char *err, size_t err_siz
 
 	c->wl->needs(c, &needs);
 	if (c->transport != TRANSPORT_RDMA && needs.region_bytes) {
-		snprintf(err, err_size, "--transport %s: --workload %s%s reads and writes the server's memory, which only rdma can; "
+		snprintf(err, err_size,
+			 "--transport %s: --workload %s%s reads and writes the server's memory, which only rdma can; "
 			 "allowed: %s", transport_names[c->transport], loadgen_workload_names[c->workload],
 			 c->wl->chunks ? " as it is set" : "", two_sided);
 		return -EINVAL;
 	}
 	if (needs.message_bytes > FRAME_MESSAGE_BYTES_MAX) {
-		snprintf(err, err_size, "--coalesce: %llu messages of %llu bytes are too large for one SEND; allowed: 1 to %llu",
+		snprintf(err, err_size,
+			 "--coalesce: %llu messages of %llu bytes are too large for one SEND; allowed: 1 to %llu",
 			 (unsigned long long)c->coalesce, (unsigned long long)c->message_bytes,
 			 (unsigned long long)(FRAME_MESSAGE_BYTES_MAX / c->message_bytes));
 		return -EINVAL;

@@ -1,5 +1,5 @@
-# What scripts/bench-connect reads, computes and prints (docs/bench.md). Included with `jq -L scripts/lib`.
-# A figure that there is not is null; what is wrong with a program's output is raised with error.
+# Reads, computes and prints the figures of scripts/bench-connect (docs/bench.md). Included with `jq -L scripts/lib`. A
+# missing figure is null; error is raised for invalid output of a program.
 include "bench";
 
 def side_names: {
@@ -11,7 +11,7 @@ def side_names: {
   bare_resumed: "bare OpenSSL, resumed (in no ratio)"
 };
 
-# The targets hold at this many connections.
+# The number of connections at which the targets apply.
 def target_connections: 10000;
 def ratio_names: {
   rdma_to_cmtime: { name: "RDMA part / cmtime", target: 0.70 },
@@ -23,7 +23,7 @@ def ratio_names: {
 
 def sum($a; $b): if $a == null or $b == null then null else $a + $b end;
 
-# Of one pair, from its us_per_connection.
+# The ratios of one pair, from its us_per_connection.
 def ratios: sum(.cmtime; .bare) as $both | {
   rdma_to_cmtime: ratio(.rdma; .cmtime),
   full_to_sum: ratio(.full; $both),
@@ -32,10 +32,10 @@ def ratios: sum(.cmtime; .bare) as $both | {
 
 # ---- what the programs print
 
-# Microseconds to the nanosecond.
+# Rounds microseconds to nanoseconds.
 def wall_us($n): (.connect_wall_s | positive("connect_wall_s")) * 1000000 / $n | tidy;
 
-# From run.json: the first repetition has full handshakes, the second resumed ones.
+# Reads run.json: the first repetition has full handshakes, the second resumed ones.
 def full_side($n):
   steps(2)[0] | step_held($n) |
   if .handshakes.resumed > 0 then error("\(.handshakes.resumed) handshakes were resumed")
@@ -52,15 +52,15 @@ def rdma_side($n):
   with_entries(.value |= (positive("a phase's time") / 1000 | tidy)) |
   { us_per_connection: (add | tidy), phases_us: . };
 
-# From tls_handshakes.
+# Reads the output of tls_handshakes.
 def bare_side($n; $resumed):
   if .handshakes_done != $n or .handshakes_failed != 0 or .resumed != $resumed
   then error("\(.handshakes_done) of \($n) handshakes were done")
   else { us_per_connection: ((.ns_per_handshake | positive("ns_per_handshake")) / 1000),
     cpu_us: (.cpu_ns_per_handshake / 1000) } end;
 
-# cmtime's text, with its stderr. It goes on after an error and still prints a table, so that every line has to
-# be a known one. A column is as wide as its figure: they may touch, but all have two decimals.
+# Reads the output of cmtime with its stderr. cmtime continues after an error and still prints a table, so every line
+# must be a known one. A column is as wide as its figure: columns may touch, but all figures have two decimals.
 def cmtime_known:
   test("^(creating id|resolving address|resolving route|creating qp|connecting|disconnecting|destroying id)$") or
   test("^(libibverbs|librdmacm): Warning");
@@ -75,7 +75,7 @@ def cmtime_rows:
 def cmtime_steps: ["create_id", "resolve_addr", "resolve_route", "create_qp", "connect"];
 def cmtime_other_steps: ["disconnect", "destroy"];
 
-# A step that no connection took has the greatest minimum; one of other than $n connections, another quotient.
+# A step that no connection reached has the largest minimum; one of other than $n connections, another quotient.
 def cmtime_row($n):
   if .us <= 0 or .max_ms <= 0 or .min_us >= 999999999 or .min_us > .max_ms * 1000 + 10 or
     ((.total_ms * 1000 / $n - .us) | fabs) > .us * 0.01 + 10 / $n + 0.02
@@ -95,11 +95,11 @@ def cmtime_side($n):
 
 # ---- bench.json
 
-# Input: what the programs gave.
+# Input: the figures of the programs.
 def progress:
   to_entries[] | side_names[.key] + ": " + (.value.error // "\(.value.us_per_connection | fixed(1)) us");
 
-# Input: null. $sides: what each side gave, or {error}.
+# Input: null. $sides: the figures of each side, or {error}.
 def pair($number; $order; $sides): {
   pair: $number, order: $order,
   us_per_connection: (side_names | with_entries(.value = $sides[.key].us_per_connection)),

@@ -1,15 +1,15 @@
-# What scripts/bench-data reads, computes and prints (docs/bench.md). Included with `jq -L scripts/lib`.
-# A figure that there is not is null; what is wrong with a program's output is raised with error.
+# Reads, computes and prints the figures of scripts/bench-data (docs/bench.md). Included with `jq -L scripts/lib`. A
+# missing figure is null; error is raised for invalid output of a program.
 include "bench";
 
 # ---- the tests
 #
-# A figure is named by the run that gives it and its field there; a test needs the runs that its figures name. A
-# ratio is that of the best of its figures on either side, and good below its target, or above with at_least.
+# A figure is named by its run and its field there; a test needs the runs that its figures name. A ratio is that of the
+# best figures of the two sides; it is good below its target, or above with at_least.
 
 def round_trip($how): "64 bytes there and back, \($how), us";
 
-# $modes: those that perftest has.
+# $modes: the modes of perftest.
 def by_mode($rampart; $perftest; $modes; $field; $target):
   def key($side; $mode): "\($side)_\($mode).\($field)";
   { event: "by events", busy: "busy polling" } as $words |
@@ -19,7 +19,7 @@ def by_mode($rampart; $perftest; $modes; $field; $target):
     of: [key($rampart; "event", "busy")], to: [key($perftest; $modes[])] } } |
   map_values(.at_least = true);
 
-# The same with several of rampart's messages in a SEND, which perftest does not do: to be read beside the others.
+# The same with several messages of rampart in a SEND, which perftest does not offer: only for comparison.
 def joined($rampart; $perftest; $field):
   by_mode($rampart; $perftest; ["event", "busy"]; $field; null) |
   map_values(.name = "joined, \({ "better of both": "better", "busy polling": "busy" }[.name] // .name)");
@@ -145,17 +145,17 @@ def tests: {
         target: 1.10 } } }
 };
 
-# The runs that the tests of these names need, in the order of their figures.
+# The runs that the named tests need, in the order of their figures.
 def runs_of($names):
   reduce (tests[$names[]].figures | keys_unsorted[] | split(".")[0]) as $run
     ([]; if index([$run]) then . else . + [$run] end);
 
 # ---- arithmetic
 
-# Input: what the runs of a pair gave.
+# Input: the figures of the runs of a pair.
 def figure($key): getpath($key | split("."));
 
-# With one mode unknown, the best of both is.
+# If one mode is unknown, the best of both is unknown.
 def best($keys; $at_least):
   [figure($keys[])] | if any(. == null) then null elif $at_least then max else min end;
 
@@ -165,7 +165,7 @@ def ratios($names):
 
 # ---- what the programs print
 
-# From run.json. CPU time is the server's for each operation.
+# Reads run.json. CPU time is that of the server per operation.
 def rampart_side($n):
   steps(1)[0] | step_held($n) |
   (.throughput_msgs_per_s | positive("throughput_msgs_per_s")) as $rate |
@@ -181,8 +181,8 @@ def rampart_side($n):
 
 def words: [scan("[^ \t\r]+")] | join(" ");
 
-# perftest's table has one row, below a header that has to be the known one: its columns have changed before.
-# Rulers are no words.
+# perftest's table has one row below a header, which must be the known one, because its columns have changed before.
+# Ruler lines are skipped.
 def perftest_row($program; $header; $size; $n):
   split("\n") | map(words | select(test("^[-*]*$") | not)) |
   (map(startswith("#bytes ")) | index(true)) as $at |
@@ -194,13 +194,13 @@ def perftest_row($program; $header; $size; $n):
   if length != ($header | [scan("\\[|#")] | length) or .[0] != $size or .[1] != $n
   then error("\($program)'s row is another one: \($row)") else . end;
 
-# perftest counts the CPU's cycles and measures how many make a second: what it says must fit into the time that
-# its client took.
+# perftest counts CPU cycles and measures their number per second: its figures must fit into the time that its client
+# took.
 def fits($program; $us; $elapsed_us):
   if $us > $elapsed_us * 1.02 then error("\($program) ran for \($elapsed_us) us, but says \($us | round)")
   else . end;
 
-# Half round trips, but of READ whole ones.
+# Half round trips, except for READ, where they are whole ones.
 def latency_side($program; $size; $n; $elapsed_us):
   perftest_row($program;
     "#bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] 99% percentile[usec] " +
@@ -214,7 +214,7 @@ def latency_side($program; $size; $n; $elapsed_us):
     iterations_per_s: (1000000 / ($mean * $parts) | tidy) } |
   fits($program; $mean * $parts * $n; $elapsed_us);
 
-# Its MB is 2^20 bytes. With -b both ends' are added up.
+# A MB of perftest is 2^20 bytes. With -b its figures are the sum of both ends.
 def bandwidth_side($program; $size; $n; $elapsed_us):
   perftest_row($program; "#bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]"; $size; $n) |
   (.[4] | positive("MsgRate[Mpps]")) as $rate |
@@ -223,8 +223,8 @@ def bandwidth_side($program; $size; $n; $elapsed_us):
     iterations_per_s: ($rate * 1000000 | tidy) } |
   fits($program; $n / $rate; $elapsed_us);
 
-# $cpu: user and system time of the server in s, as text; $start: the same of a run of few iterations, which is
-# taken to be that of starting.
+# $cpu: user and system time of the server in s, as text; $start: the same of a run of few iterations, taken as the time
+# for starting.
 def perftest_side($program; $size; $n; $elapsed_us; $cpu; $start):
   (if $program | endswith("_lat") then latency_side($program; $size; $n; $elapsed_us)
    else bandwidth_side($program; $size; $n; $elapsed_us) end) |
@@ -236,11 +236,11 @@ def perftest_side($program; $size; $n; $elapsed_us; $cpu; $start):
       if . > 0 then tidy else null end
     end);
 
-# The programs in no ratio. $options: theirs, as text.
+# The programs without a ratio. $options: their options as text.
 
 def lines: split("\n") | map(words | select(. != ""));
 
-# Of its CSV the last row; latencies are half round trips, its MB is 2^20 bytes.
+# Reads the last row of the CSV. Latencies are half round trips; a MB is 2^20 bytes.
 def ucx_side($options; $cpu):
   lines |
   if .[-2] != "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
@@ -257,7 +257,7 @@ def fi_side($options; $cpu):
   else (.[1] / " " | .[6] | tonumber | positive("usec/xfer")) as $us |
     { mean_us: ($us * 2 | tidy), iterations_per_s: (500000 / $us) } end;
 
-# A latency is one way, and a bandwidth in bytes.
+# Latencies are one way, bandwidths in bytes.
 def qperf_side($options; $cpu):
   (lines | [.[] | capture("^(latency|bw) = (?<figure>[0-9.]+) (?<unit>ns|us|ms|bytes/sec)$")]) as $found |
   if ($found | length) != 1 then error("qperf said: \(lines[-1] // "nothing")") else $found[0] end |
@@ -267,7 +267,7 @@ def qperf_side($options; $cpu):
     { msgs_per_s: ($figure / $size | tidy), mb_per_s: ($figure / 1000000 | tidy) }
   else { mean_us: ($figure * 2 / { ns: 1000, us: 1, ms: 0.001 }[.unit] | tidy) } end;
 
-# Round trips (--full-rtt). CPU time is that of the whole server: it starts in some milliseconds, and sleeps until it is stopped.
+# Round trips (--full-rtt). CPU time is that of the whole server: starting is short, and it sleeps until stopped.
 def sockperf_side($options; $cpu):
   (lines | [.[] | capture("---> percentile (?<at>[0-9.]+) = (?<us>[0-9.]+)$") | { (.at): (.us | tonumber) }] | add // {}) as $at |
   (lines | [.[] | capture("Total Run.*ReceivedMessages=(?<n>[0-9]+)").n | tonumber][0]) as $n |
@@ -275,7 +275,7 @@ def sockperf_side($options; $cpu):
   { p50_us: ($at["50.000"] | tidy), p99_us: ($at["99.000"] | tidy),
     server_cpu_us: ([$cpu | scan("[0-9.]+") | tonumber] | if length == 2 and add > 0 then add * 1000000 / $n | tidy else null end) };
 
-# What the receiver counted.
+# Figures of the receiver.
 def iperf3_side($options; $cpu):
   ([fromjson?] | if length == 1 then .[0] else error("iperf3 said no JSON") end) |
   if .error then error("iperf3 said: \(.error)") else { mb_per_s: (.end.sum_received.bits_per_second / 8000000 | tidy) } end;
@@ -285,7 +285,7 @@ def openssl_side($options; $cpu):
   if ($found | length) != 1 then error("tls_bytes said: \(lines[-1] // "nothing")")
   else { mb_per_s: ($found[0] / 1000000 | tidy) } end;
 
-# Input: what a perftest gave with each setting. A setting that failed is told of, and cannot be the best.
+# Input: the figures of a perftest with each setting. A failed setting is reported and cannot be the best.
 def best_setting:
   . as $all | map(select(.error | not)) |
   if . == [] then { error: $all[0].error }
@@ -301,10 +301,10 @@ def headline:
     (.mb_per_s | if . then "\(fixed(1)) MB/s" else empty end),
     (.setting // "" | if . != "" then "with \(.)" else empty end) ] | join(", ");
 
-# Input: what runs gave.
+# Input: the figures of runs.
 def progress: to_entries[] | .key + ": " + (.value | .error // headline);
 
-# Input: null. $sides: what each run gave, or {error}.
+# Input: null. $sides: the figures of each run, or {error}.
 def pair($number; $order; $sides; $names): {
   pair: $number, order: $order, sides: $sides,
   ratios: ($sides | ratios($names)),
@@ -338,7 +338,7 @@ def test_table($name; $pairs):
     ratio_row("rampart / \($test.beside // "perftest"), \($words)"; if .at_least then ">= " else "<= " end)),
   "";
 
-# How often a setting was the best.
+# How often each setting was the best.
 def best_settings:
   [.pairs[].sides | to_entries[] | select((.value.settings // [] | length) > 1 and (.value.error | not)) |
     { run: .key, setting: .value.setting }] | group_by(.run)[] |

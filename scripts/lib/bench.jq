@@ -1,6 +1,6 @@
-# What the comparisons have in common: statistics, what is read from run.json, rows of the table. Included with
-# `jq -L scripts/lib` by scripts/bench-connect and scripts/bench-data, and by their own definitions.
-# A figure that there is not is null; what is wrong with a program's output is raised with error.
+# Common parts of the comparisons: statistics, reading run.json, rows of the table. Included with `jq -L scripts/lib` by
+# scripts/bench-connect and scripts/bench-data, and by their own definitions. A missing figure is null; error is raised
+# for invalid output of a program.
 
 # ---- statistics
 
@@ -36,7 +36,7 @@ def step_held($n):
     (.failures[0] // null | if . then ": \(.stage) \(.code), \(.meaning)" else "" end))
   else . end;
 
-# To three decimals.
+# Rounds to three decimals.
 def tidy: . * 1000 | round / 1000;
 
 # ---- bench.txt
@@ -53,7 +53,7 @@ def right($width): " " * ($width - length) + . // .;
 def thousands:
   tostring | [scan("(^[0-9]{1,3}|[0-9]{3})(?=([0-9]{3})*$)")[0]] | join(",");
 
-# As performance_test's verdict has it.
+# Formatted like the verdict of performance_test.
 def environment_words:
   (if .rdma_device == null then "no RDMA device" elif .rdma_device.is_software
    then "software RDMA device \(.rdma_device.name)" else "RDMA device \(.rdma_device.name)" end) +

@@ -1,21 +1,20 @@
 # shellcheck shell=bash
-# What the comparisons have in common: options, the way into a micro-VM, programs that run for a limited time,
-# the results folder, pairs. Sourced by scripts/bench-connect and scripts/bench-data, never run by itself.
-# What is computed is in bench.jq.
+# Common parts of the comparisons: options, entering a micro-VM, programs with a time limit, the results folder, pairs.
+# Sourced by scripts/bench-connect and scripts/bench-data, never run by itself. bench.jq computes the figures.
 #
-# The script that sources it sets $me (its name, and that of its lib/$me.jq), calls bench_main, and defines:
+# The sourcing script sets $me (its name, and that of lib/$me.jq), calls bench_main, and defines:
 #   usage                      prints the help
-#   own_options, parse_value   the names of its own options; what takes the value of one: OPTION VALUE
-#   inner_options              prints those options again, a word a line, for the run in the micro-VM
+#   own_options, parse_value   the names of its own options; the function that parses one: OPTION VALUE
+#   inner_options              prints those options again, one word per line, for the run in the micro-VM
 #   need_programs              ends with 3 if anything is missing
-#   needs_device               whether what was asked for needs an RDMA device
+#   needs_device               true if the requested tests need an RDMA device
 #   probe                      a small run of everything, not counted; begins with probe_rampart
-#   first_results              prints what bench.json has at first, beside what all have
+#   first_results              prints the initial content of bench.json beyond the common part
 #   run_program NAME [ARGS...] prints an object of sides: each with its figures, or {"error": why}
-#   run_pairs                  all pairs; measure_pair and add_pair do one
-# lib/$me.jq defines progress, which makes lines of such an object, and table, which makes bench.txt.
+#   run_pairs                  runs all pairs, each with measure_pair and add_pair
+# lib/$me.jq defines progress, which prints such an object as lines, and table, which makes bench.txt.
 # shellcheck disable=SC2016  # a $ in single quotes is jq's
-# shellcheck disable=SC2034,SC2154  # some of this is for the scripts that source it, some is theirs
+# shellcheck disable=SC2034,SC2154  # shared with the scripts that source this file
 
 here=$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 top=${here%/*}
@@ -28,7 +27,7 @@ output=$top/results
 memory=8G
 environment=auto
 
-# What runs now, what was made, and where the device is.
+# The running processes, the created files, and the place of the device.
 child='' server='' scratch='' results='' address=''
 
 die() {
@@ -57,17 +56,17 @@ is_number() { # TEXT MAX
 
 common_usage() {
     cat <<END_OF_USAGE
-  --output DIR         where the results folder is made (results)
+  --output DIR         parent of the results folder (results)
   --environment WHERE  native: on this machine's RDMA device; vm: in a Soft-RoCE micro-VM; auto: native if
                        there is an active device (auto)
-  --memory SIZE        of the micro-VM ($memory)
+  --memory SIZE        memory of the micro-VM ($memory)
   --help               this text
 
 \`make $me\` builds what is needed and runs this; ARGS="--pairs 1" passes options. Results:
-<DIR>/<UTC time>-$me/bench.json and bench.txt, brought up to date after each pair.
+<DIR>/<UTC time>-$me/bench.json and bench.txt, updated after each pair.
 
 Exit status: 0 everything ran, whether targets were met or not; 1 a program failed; 2 usage; 3 not possible
-here, and why; 130, 143, 129 interrupted, with what was measured until then kept.
+here (says why); 130, 143, 129 interrupted, with the results so far kept.
 END_OF_USAGE
 }
 
@@ -102,7 +101,7 @@ parse_options() {
     done
 }
 
-# A list of words without any twice; sets list.
+# Parses a list of words without duplicates; sets list.
 parse_list() { # OPTION TEXT
     [[ ,$2, != *,,* ]] || die 2 "$1 '$2' has a comma too many"
     IFS=, read -ra list <<<"$2"
@@ -138,13 +137,13 @@ enter_vm() {
 
 # ---- processes
 
-# A descriptor that never becomes readable: a way to wait that starts no process.
+# A descriptor that never becomes readable, to wait without starting a process.
 pause() { # SECONDS
     read -rt "$1" <&"$never"
 }
 
-# Runs a program to its end, in the background so that a signal does not have to wait for it. Its exit
-# status, or 124 when the time is up.
+# Runs a program to its end, in the background so that signals are handled meanwhile. Returns its exit status, or 124
+# when the time is up.
 run_limited() { # SECONDS COMMAND...; redirect its output
     timeout -k 15 "$@" &
     child=$!
@@ -165,7 +164,7 @@ stop_server() {
     server=''
 }
 
-# Waits until the server that was started listens.
+# Waits until the started server listens.
 await_server() { # PREDICATE...
     local end=$((SECONDS + 30))
     until "$@"; do
@@ -175,7 +174,7 @@ await_server() { # PREDICATE...
     return 0
 }
 
-# ---- what the programs gave
+# ---- figures of the programs
 
 last_line() { # FILE...
     cat "$@" 2>/dev/null | grep -v '^[[:space:]]*$' | tail -n 1
@@ -185,21 +184,21 @@ failed() { # WHY
     jq -nc --arg why "$1" '{error: $why}'
 }
 
-# The figure in a file, or why there is none: a filter raises what it does not like.
+# Prints the figure in a file, or the reason why there is none, which the filter raises.
 figure() { # FILTER [OPTIONS...] FILE
     local filter=$1
     shift
     compute "try ($filter) catch {error: .}" -c "$@" 2>/dev/null || failed "its output cannot be read"
 }
 
-# Starting jq takes longer than many a program here where the CPU is emulated; what needs none does without.
+# On an emulated CPU, starting jq takes longer than many programs here, so this function avoids it if it can.
 as_side() { # SIDE; reads what it gave, on one line
     local given
     read -r given
     printf '{"%s":%s}\n' "$1" "$given"
 }
 
-# A number of result, in whole; 0 if there is none.
+# A number in result, rounded down; 0 if there is none.
 field() { # NAME
     if [[ $result =~ \"$1\":([0-9]+) ]]; then
         echo "${BASH_REMATCH[1]}"
@@ -208,7 +207,7 @@ field() { # NAME
     fi
 }
 
-# Runs a function that sets result, again while that is an error; says how many repeats it took, if any.
+# Runs a function that sets result, and repeats it while that is an error. Reports the number of repeats, if any.
 repeat_failed() { # NAME FUNCTION [ARGS...]
     local name=$1 repeats
     shift
@@ -222,7 +221,7 @@ repeat_failed() { # NAME FUNCTION [ARGS...]
     ((repeats == 0)) || result="{\"repeats\":$repeats,${result#\{}"
 }
 
-# Exit status 1 and 4 are verdicts on figures, which are not the question here.
+# Exit statuses 1 and 4 are verdicts on figures, which do not matter here.
 performance_test() { # SECONDS OPTIONS...; sets error
     local limit=$1 status
     shift
@@ -245,7 +244,7 @@ figure_of_run() { # FILTER [OPTIONS...]; uses error
     fi
 }
 
-# A small run that does not count: it says where we are, and whether anything runs at all.
+# A small run that does not count: it shows the environment, and whether runs work at all.
 probe_rampart() {
     local error over=tcp
     ! needs_device || over=rdma
@@ -265,7 +264,7 @@ now_utc() {
     date -u +%Y-%m-%dT%H:%M:%SZ
 }
 
-# bench.json becomes what the filter makes of it, and bench.txt follows; each appears whole.
+# Applies the filter to bench.json and rewrites bench.txt; each file is replaced as a whole.
 update() { # FILTER [OPTIONS...]
     compute "$@" "$results/bench.json" >"$results/bench.json.tmp" &&
         mv "$results/bench.json.tmp" "$results/bench.json" &&
@@ -296,7 +295,7 @@ make_results() {
 
 # ---- pairs
 
-# Runs the programs, those of even pairs in the opposite order. Sets order, and sides: what each gave.
+# Runs the programs, in the opposite order for even pairs. Sets order, and sides: the figures of each.
 measure_pair() { # PAIR TITLE [ARGS...]
     local pair=$1 title=$2 program line
     shift 2
@@ -317,7 +316,7 @@ measure_pair() { # PAIR TITLE [ARGS...]
     done
 }
 
-# Adds what measure_pair left; the filter has it as $order and $sides.
+# Adds the result of measure_pair, which the filter gets as $order and $sides.
 add_pair() { # FILTER [OPTIONS...]
     printf '%s\n' "${sides[@]}" >"$scratch/sides"
     printf '"%s"\n' "${order[@]}" >"$scratch/order"
@@ -325,7 +324,7 @@ add_pair() { # FILTER [OPTIONS...]
         --slurpfile order "$scratch/order" || cannot_write
 }
 
-# Ends what was started, whichever way the script does.
+# Ends all started processes, however the script ends.
 clean_up() {
     trap '' INT TERM HUP
     stop "$child"
@@ -356,7 +355,7 @@ run_all() {
 bench_main() { # OPTIONS...
     parse_options "$@"
     need_programs
-    # A relative folder is the caller's.
+    # A relative folder is relative to the caller's.
     mkdir -p "$output" || die 3 "$output cannot be made"
     output=$(cd -P "$output" && pwd -P)
     cd "$top" || exit 3

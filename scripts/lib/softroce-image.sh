@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# What the micro-VM of scripts/softroce boots, made once and kept below build/: the kernel, the initramfs,
-# and whether KVM works. Sourced by scripts/softroce, which has die, note, here and build.
+# Builds the boot files of the micro-VM of scripts/softroce once, below build/: the kernel, the initramfs, and whether
+# KVM works. Sourced by scripts/softroce, which has die, note, here and build.
 # shellcheck disable=SC2154  # those
 
-# Loaded before the host's files are there, and beside the rest of the boot. In the order they are wanted;
-# what they depend on is worked out.
+# Modules loaded before the host's files are mounted, while the boot continues, in this order. Their dependencies are
+# found automatically.
 base_modules=(virtio_pci virtio_console 9pnet_virtio 9p virtio_rng)
 rdma_modules=(crc32_generic crc32c_generic dummy rdma_rxe rdma_ucm)
-# Of one of several nodes only.
+# Further modules for one of several nodes.
 wire_modules=(virtio_net)
 
 find_programs() {
     local item
-    # The guest runs this host's own programs.
+    # The guest runs the programs of this host.
     [[ $(uname -m) == x86_64 ]] || die 3 "the micro-VM needs an x86-64 host; this one is $(uname -m)"
     for item in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static modprobe:kmod cpio:cpio \
         rdma:iproute2 setsid:util-linux setpriv:util-linux flock:util-linux; do
@@ -22,7 +22,7 @@ find_programs() {
     [[ -r /proc/self/io ]] || die 3 "this kernel has no /proc/PID/io (CONFIG_TASK_IO_ACCOUNTING)"
 }
 
-# Sets kernel (the file to boot), kernel_dir, kernel_version and initrd, making what is not there yet.
+# Sets kernel (the file to boot), kernel_dir, kernel_version and initrd, and builds what is missing.
 prepare_image() {
     local key
     { mkdir -p "$build/softroce" && [[ -w $build/softroce ]]; } 2>/dev/null ||
@@ -49,8 +49,8 @@ number_at() {
     od -An -v "-tu$3" -j "$2" -N "$3" "$1" | tr -d ' '
 }
 
-# A bzImage unpacks itself, which takes seconds under emulation. QEMU boots what is inside (PVH); where
-# that cannot be taken out, the bzImage itself will do. Offsets: Documentation/x86/boot.rst in Linux.
+# A bzImage unpacks itself, which takes seconds under emulation. QEMU can boot its content (PVH) directly; if that
+# cannot be extracted, the bzImage is used. Offsets: Documentation/x86/boot.rst in Linux.
 unpack_kernel() {
     local image=$1 out=$2 start length magic unpack
     start=$((($(number_at "$image" 497 1) + 1) * 512 + $(number_at "$image" 584 4)))
@@ -62,7 +62,7 @@ unpack_kernel() {
     1f8b*) unpack=(gzip -dcq) ;;
     *) unpack=(false) ;;
     esac
-    # The payload ends with its unpacked size, which these programs call garbage: the ELF header decides.
+    # The payload ends with its unpacked size, which these programs report as garbage, so the ELF header decides.
     tail -c +$((start + 1)) "$image" | head -c "$length" | "${unpack[@]}" >"$out.tmp" 2>/dev/null
     if [[ $(od -An -v -tx1 -N 4 "$out.tmp" | tr -d ' ') != 7f454c46 ]]; then
         cp "$image" "$out.tmp" || die 3 "cannot write to $build/softroce"
@@ -70,12 +70,12 @@ unpack_kernel() {
     mv "$out.tmp" "$out"
 }
 
-# Copies modules and what they depend on to directory $1, but none twice, and lists them in file $1/$2.
+# Copies modules and their dependencies to directory $1, each once, and lists them in file $1/$2.
 copy_modules() {
     local dir=$1 list=$2 module paths path name
     shift 2
     for module in "$@"; do
-        # -C: the host's own blacklists and options are not for the guest.
+        # -C: ignore the host's blacklists and options, which are not meant for the guest.
         paths=$(modprobe -C /dev/null -d "$kernel_dir" -S "$kernel_version" --show-depends "$module") ||
             die 3 "kernel $kernel_version has no module $module"
         while read -r _ path; do
@@ -87,7 +87,7 @@ copy_modules() {
             *.zst) zstd -dcq "$path" ;;
             *) cat "$path" ;;
             esac >"$dir/$name.tmp" || die 3 "cannot unpack $path"
-            # Without the marker at its end a module is an unsigned one, and takes no time to verify.
+            # Without the marker at its end a module counts as unsigned, which saves the time to verify it.
             head -c -28 "$dir/$name.tmp" >"$dir/$name"
             rm "$dir/$name.tmp"
             printf '%s\n' "$name"
@@ -97,7 +97,7 @@ copy_modules() {
 
 build_initrd() {
     local out=$1 applet
-    # Left by a run that was killed: the caller holds the lock, so nobody uses it.
+    # A killed run may have left this; nobody uses it, because the caller holds the lock.
     rm -rf "$build/softroce"/tmp.*
     work=$(mktemp -d "$build/softroce/tmp.XXXXXX") || die 3 "cannot write to $build/softroce"
     trap 'rm -rf "$work"' EXIT
@@ -105,7 +105,7 @@ build_initrd() {
     trap 'exit 143' TERM
     mkdir "$work"/{bin,dev,proc,sys,newroot,modules}
     cp "$(command -v busybox)" "$work/bin/busybox"
-    # Only a static busybox runs where there is no libc.
+    # Without a libc only a static busybox runs.
     if ldd "$work/bin/busybox" >/dev/null 2>&1; then
         die 3 "this busybox is not a static one: install package busybox-static (make deps)"
     fi
@@ -117,7 +117,7 @@ build_initrd() {
     copy_modules "$work/modules" base "${base_modules[@]}"
     copy_modules "$work/modules" rdma "${rdma_modules[@]}"
     copy_modules "$work/modules" wire "${wire_modules[@]}"
-    # Not compressed: unpacking costs more under emulation than reading does.
+    # Not compressed, because under emulation unpacking takes longer than reading.
     (cd "$work" && find . | cpio --quiet -o -H newc -R 0:0) >"$out.tmp" || die 3 "cpio failed"
     find "$build/softroce" -maxdepth 1 -name 'initrd-*' ! -name '*.tmp' -mmin +1440 -delete
     mv "$out.tmp" "$out"
@@ -125,8 +125,8 @@ build_initrd() {
     trap - EXIT INT TERM
 }
 
-# Whether KVM really boots this kernel: /dev/kvm may be there and the guest hang or QEMU abort. Asked once
-# for each boot of the host and each user.
+# True if KVM boots this kernel: even with /dev/kvm the guest may hang or QEMU abort. Tested once per boot of the host
+# and user.
 kvm_works() {
     local cache console
     [[ -r /dev/kvm && -w /dev/kvm ]] || return 1
@@ -134,7 +134,7 @@ kvm_works() {
     if [[ ! -f $cache ]]; then
         [[ ! -t 2 ]] || note "finding out once whether KVM works (5 s at most)"
         console=$(mktemp "$build/softroce/probe.XXXXXX") || die 3 "cannot write to $build/softroce"
-        # In braces, so that the shell's own word about an abort is not shown either.
+        # The braces also hide the shell's own message about an abort.
         {
             timeout -s KILL 5 qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
                 -machine pc -accel kvm -cpu host -m 512 -serial "file:$console" -kernel "$kernel" \

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
 # Several micro-VMs on one wire (scripts/softroce vm --nodes N). Node 1 is the script's own machine, with the caller's
-# streams and signals. Each other node is a child of the script that runs a machine of its own in the same way
-# (softroce-vm.sh). The wire is a process of its own, too. Parent and children exchange signals
+# streams and signals. Each other node is a child of the script that runs a machine in the same way (softroce-vm.sh).
+# The wire is a separate process. Parent and children exchange these signals,
 #   SIGUSR1 to a child: its command gets SIGTERM      SIGUSR2: end at once
-# and files in the folder `wires`: RAIL.NODE, a socket of the wire; reached.NODE, once that node reaches all the others.
-# Sourced by scripts/softroce, which sets nodes, node, on_command, netem, command and rails.
+# and files in the folder `wires`: RAIL.NODE, a socket of the wire; reached.NODE, which exists once that node reaches
+# all others. Sourced by scripts/softroce, which sets nodes, node, on_command, netem, command and rails.
 # shellcheck disable=SC2154,SC2034,SC2054  # those; what softroce-vm.sh reads; commas are QEMU's
 
-# children and prefixers: process ids by node. others_status: of the first other node that failed.
+# children and prefixers: process ids by node. others_status: exit status of the first other node that failed.
 wires='' hub='' others_status=0 others_limit_s=10
 children=() prefixers=()
 
-# What each node runs. Without COMMAND node 1 has a shell, and the others are just there.
+# Chooses the command of each node. Without COMMAND node 1 runs a shell, and the others run nothing.
 choose_commands() {
     others_command=("${command[@]}")
     ((${#command[@]} > 0)) || others_command=(sleep infinity)
@@ -20,9 +20,9 @@ choose_commands() {
 
 # ---- the wire
 
-# For each rail a hub: what one node sends, all others receive. A QEMU without a machine is this hub, so that no node's
-# end or load takes the wire from the others. A stream of each node's goes to a socket in the file system, so that no port
-# is taken, no other user can join, and what one side cannot take yet the other keeps.
+# For each rail a hub that passes packets of one node to all others. The hub is a QEMU without a machine, so that the
+# end or load of a node does not take the wire from the others. Each node has a stream to a socket in the file system:
+# it takes no port, no other user can join, and data is kept until the other side accepts it.
 start_wires() {
     local rail n
     qemu=(qemu-system-x86_64 -name rampart-wire -machine none -nodefaults -no-user-config -display none)
@@ -45,7 +45,7 @@ mac_of() { # RAIL NODE
     printf '52:54:00:77:%02x:%02x' "$1" "$2"
 }
 
-# Descriptor 7 is QEMU's monitor.
+# Descriptor 7 is the monitor of QEMU.
 wire_arguments() {
     local rail
     mkfifo "$scratch"/monitor.{in,out}
@@ -83,7 +83,7 @@ start_nodes() {
     done
 }
 
-# In a process of its own, which $$ still calls by the name of node 1's.
+# Runs in a process of its own, in which $$ is still the process id of node 1.
 run_node() { # NODE
     node=$1 stage=boot tty=0 use_stdin=0 time_limit_s=0 children=()
     exec 3</dev/null
@@ -93,14 +93,14 @@ run_node() { # NODE
     run_vm "${others_command[@]}"
 }
 
-# What the caller's terminal or timeout(1) send to the whole process group is node 1's to hear of.
+# Ignores signals that the caller's terminal or timeout(1) send to the whole process group: node 1 handles them.
 trap_node() {
     trap : INT TERM HUP
     trap 'on_signal TERM 143' USR1
     trap 'exit 143' USR2
 }
 
-# The guest reaches all others: its command may start when all of them say so.
+# This guest reaches all others; commands start when all guests report the same.
 on_reached() {
     stage=reached
     : >"$wires/reached.$node"
@@ -111,7 +111,7 @@ all_reached() {
     ((${#files[@]} == nodes))
 }
 
-# Looked at between the guest's lines.
+# Called between the lines of the guest.
 check_nodes() {
     ((nodes > 1)) || return 0
     if [[ $stage == reached ]] && all_reached; then
@@ -119,7 +119,7 @@ check_nodes() {
         echo go >&8
     fi
     if ((node > 1)); then
-        # The script was killed, and could not end this node.
+        # The script was killed and could not end this node.
         alive $$ || { rm -rf "$wires" && exit 143; }
     else
         alive "$hub" || { note "the wire failed: $(tail -n 1 "$wires/log")" && exit 125; }
@@ -127,17 +127,17 @@ check_nodes() {
     fi
 }
 
-# If another node has failed, its status counts, and node 1's command is told to end.
+# If another node has failed, its status becomes that of the run, and node 1's command is told to end.
 check_children() {
     local n
     for n in "${!children[@]}"; do
         alive "${children[n]}" || reap_child "$n"
     done
-    # Unless the caller has told it already.
+    # Unless the caller has already told it to end.
     ((others_status == 0)) || [[ $stage == started && $signal_at_ms != 0 ]] || on_signal TERM $others_status
 }
 
-# A node that has ended. One that was told to end may end of it.
+# Handles the end of a node. With `told`, status 143 (by SIGTERM) is no failure.
 reap_child() { # NODE [told]
     local status
     wait "${children[$1]}"
@@ -148,7 +148,7 @@ reap_child() { # NODE [told]
     ((others_status != 0)) || others_status=$status
 }
 
-# Node 1's command has ended: those of the others are told to.
+# After the end of node 1's command: tells the commands of the other nodes to end.
 end_nodes() {
     local end=$((SECONDS + others_limit_s)) n
     kill -USR1 "${children[@]}" 2>/dev/null
@@ -167,7 +167,7 @@ end_nodes() {
     done
 }
 
-# At the end of node 1's script.
+# Called at the end of node 1's script.
 drop_nodes() {
     if ((${#children[@]} > 0)); then
         kill -USR2 "${children[@]}" 2>/dev/null

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# One run of the micro-VM of scripts/softroce, seen from the host: job, QEMU, streams, signals, exit status.
-# Sourced by scripts/softroce, which has die and note, parses the options and sets: top, cpus, memory_mib,
-# rails, nodes, node, netem, accel, icount, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel,
-# kernel_dir and initrd, softroce-nodes.sh children and others_status. The guest's side, and the lines that both sides
-# exchange, are in softroce-guest.
+# One run of the micro-VM of scripts/softroce on the host's side: job, QEMU, streams, signals, exit status. Sourced by
+# scripts/softroce, which has die and note, parses the options and sets: top, cpus, memory_mib, rails, nodes, node,
+# netem, accel, icount, keep, tty, time_limit_s, extra_append and guest_env; softroce-image.sh sets kernel, kernel_dir
+# and initrd, softroce-nodes.sh children and others_status. softroce-guest is the guest's side and lists the lines that
+# both sides exchange.
 #
 # Descriptors: 3 the caller's stdin (tty=1: the terminal), 7 to QEMU's monitor (softroce-nodes.sh), 8 to the guest's
 # control port, 9 from it.
@@ -12,13 +12,13 @@
 
 boot_limit_s=180
 
-# Quoted for any POSIX shell.
+# Quotes words for any POSIX shell.
 quoted() {
     printf "'%s'" "${1//\'/\'\\\'\'}"
 }
 
-# What the guest is to see read-write: the checkout if the caller is in it, else the current directory. A
-# checkout below a directory that the guest covers needs sharing even if it is only to be read.
+# Chooses what the guest sees read-write: the checkout if the caller is in it, otherwise the current directory. A
+# checkout below a directory that the guest covers must be shared even if it is only read.
 choose_shares() {
     share_top='' share_top_options=rw,cache=mmap share_cwd=''
     case $cwd/ in
@@ -39,7 +39,7 @@ choose_shares() {
     esac
 }
 
-# Sets shares: what --share names and the guest does not see read-write already.
+# Sets shares: the directories of --share that the guest does not see read-write already.
 choose_more_shares() {
     local dir
     shares=()
@@ -50,8 +50,8 @@ choose_more_shares() {
     done
 }
 
-# config is for the guest's init, command for the shell that becomes the command; terminal stands between
-# the two where there is one.
+# Writes config for the guest's init, command for the shell that becomes the command, and terminal, which stands between
+# the two if there is one.
 write_job() {
     local entry
     {
@@ -89,7 +89,7 @@ write_job() {
     ((!tty)) || write_terminal
 }
 
-# script(1) makes the terminal in the guest; session sizes it as the caller's is.
+# script(1) makes the terminal in the guest; session gives it the size of the caller's.
 write_terminal() {
     local size
     size=$(stty size <&3) || size='24 80'
@@ -104,7 +104,7 @@ write_terminal() {
 share() { # TAG DIRECTORY OPTIONS
     local readonly=
     [[ $3 != ro* ]] || readonly=,readonly=on
-    # Security model "none" leaves files to whoever runs QEMU, root or not.
+    # With security model "none" files belong to the user that runs QEMU, root or not.
     qemu+=(-fsdev "local,id=$1,path=${2//,/,,},security_model=none,multidevs=remap$readonly"
         -device "virtio-9p-pci,fsdev=$1,mount_tag=$1")
 }
@@ -115,8 +115,8 @@ port() { # NUMBER NAME CHARDEV
 
 qemu_arguments() {
     local dir=${scratch//,/,,}
-    # An oops in the kernel under test is to end the machine, not to hang it. The clock is the TSC, so that
-    # programs read it without entering the kernel.
+    # An oops in the tested kernel ends the machine instead of hanging it. The clock is the TSC, so that programs read
+    # it without entering the kernel.
     local append=(console=ttyS0 quiet panic=-1 oops=panic acpi=noirq nokaslr mitigations=off no_timer_check
         tsc=reliable clocksource=tsc random.trust_cpu=on nowatchdog rcupdate.rcu_cpu_stall_suppress=1
         cryptomgr.notests ${extra_append:+"$extra_append"})
@@ -128,11 +128,11 @@ qemu_arguments() {
     if [[ $accel == kvm ]]; then
         qemu+=(-accel kvm -cpu host)
     else
-        # These features are slow to emulate, and the guest works faster without them: it would copy byte by byte (erms),
-        # use wide vectors (avx, pclmulqdq), walk a fifth level of page tables (la57), and have the processor check each
-        # access to the memory of programs (smap, smep).
+        # The guest works faster without these features, which are slow to emulate: it would copy byte by byte (erms),
+        # use wide vectors (avx, pclmulqdq), walk a fifth level of page tables (la57), and have each access to program
+        # memory checked (smap, smep).
         qemu+=(-accel tcg -cpu max,-erms,-avx,-avx2,-pclmulqdq,-la57,-smap,-smep)
-        # An instruction takes 2^shift ns. While the guest has nothing to do, its clock follows the host's.
+        # An instruction takes 2^shift ns. While the guest is idle, its clock follows the host's.
         ((!icount)) || qemu+=(-icount shift=2)
     fi
     port 1 ctl "pipe,id=ctl,path=$dir/ctl"
@@ -150,22 +150,22 @@ qemu_arguments() {
     ((nodes == 1)) || wire_arguments
 }
 
-# Runs "$@" out of reach of the terminal's signals, which are the script's to pass on; and it dies with
-# the script, even one that is killed.
+# Runs "$@" shielded from the terminal's signals, which the script passes on itself; it dies with the script, even if
+# that is killed.
 detached() {
     exec setsid setpriv --pdeathsig KILL "$@" 3<&- 7>&- 8>&- 9>&-
 }
 
-# Not QEMU but cat has the caller's descriptors, since QEMU would make them non-blocking. What cat has
-# passed on is seen in its /proc/PID/io. The relays are disowned, so that the shell does not announce their end; QEMU is
-# disowned before it is killed, because its exit status is wanted if it ends by itself.
+# cat, not QEMU, has the caller's descriptors, because QEMU would make them non-blocking. /proc/PID/io shows how much
+# cat has passed on. The relays are disowned, so that the shell does not announce their end; QEMU is disowned before it
+# is killed, because its exit status is wanted if it ends by itself.
 start_streams() {
     local qemu_stdin=/dev/null
     detached cat <"$scratch/out" &
     out_relay=$!
     detached cat <"$scratch/err" >&2 &
     err_relay=$!
-    # Read-write, because opening a FIFO for reading or writing only waits for the other side.
+    # Read-write, because opening only one direction of a FIFO waits for the other side.
     exec 8<>"$scratch/ctl.in" 9<>"$scratch/ctl.out"
     ((!use_stdin)) || qemu_stdin=$scratch/in
     detached "${qemu[@]}" <"$qemu_stdin" >"$scratch/qemu.log" 2>&1 &
@@ -182,8 +182,8 @@ alive() {
     kill -0 "$1" 2>/dev/null
 }
 
-# Kills those of "$@" that are this shell's children. A child that ended minutes ago may have left its number to a process
-# of somebody else's.
+# Kills those of "$@" that are children of this shell: the process id of a child that ended long ago may belong to
+# another process now.
 kill_children() {
     local pid parent
     for pid in "$@"; do
@@ -191,9 +191,9 @@ kill_children() {
     done 2>/dev/null
 }
 
-# A stream whose reader has gone: the command is told, and what it wrote meanwhile is thrown away.
+# If the reader of a stream is gone, tells the command and discards its further output.
 check_readers() {
-    # Without QEMU the relays have come to their end, and opening a FIFO again would wait for ever.
+    # Without QEMU the relays have ended, and opening a FIFO again would wait for ever.
     alive "$qemu_pid" || return
     if [[ $out_relay ]] && ! alive "$out_relay"; then
         out_relay=''
@@ -224,7 +224,7 @@ check_limits() {
     fi
 }
 
-# Waits until relay $1, if its reader is still there, has passed on $2 bytes.
+# Waits until relay $1 has passed on $2 bytes, unless its reader is gone.
 drain() {
     local written
     while [[ $1 ]] && alive "$1"; do
@@ -235,8 +235,8 @@ drain() {
     done
 }
 
-# The first signal is the command's, which may take its time to end in order. A second one is for us; what
-# comes within half a second is the first one again, as timeout(1) sends it to the process and its group.
+# Passes the first signal to the command, which may take its time to end. A second one ends the run; one within half a
+# second counts as the first again, because timeout(1) signals both the process and its group.
 on_signal() { # NAME STATUS
     local now_ms=$((${EPOCHREALTIME/[^0-9]/} / 1000))
     if [[ $stage != started ]]; then
@@ -264,7 +264,7 @@ console_tail() {
     tail -n 15 "$scratch/console" >&2
 }
 
-# QEMU has ended by itself, which it never should.
+# QEMU has ended by itself, which is always an error.
 explain_end() {
     local panic status
     wait "$qemu_pid" 2>/dev/null
@@ -298,7 +298,7 @@ await_end() {
     done
 }
 
-# Everything that was started ends here, whichever way the script does.
+# Ends all started processes, however the script ends.
 cleanup() {
     trap '' INT TERM HUP WINCH USR1 USR2
     # shellcheck disable=SC2086  # empty ones are to vanish
@@ -306,7 +306,7 @@ cleanup() {
     # shellcheck disable=SC2086
     kill_children $qemu_pid $in_relay
     ((node > 1)) || drop_nodes
-    # Without QEMU the other relays find the end of their file; one whose reader has stopped is left.
+    # Without QEMU the other relays reach end of file; a relay with a stopped reader remains.
     # shellcheck disable=SC2086
     await_end $qemu_pid $in_relay $out_relay $err_relay
     [[ ! $saved_terminal ]] || stty "$saved_terminal" <&3
@@ -323,7 +323,7 @@ follow() {
         check_limits
         check_readers
         check_nodes
-        # A read that times out in the middle of a line has taken its beginning: keep it.
+        # A read that times out within a line has consumed the beginning, so keep that.
         if ! IFS= read -r -t 0.25 part <&9; then
             line+=$part
             continue
@@ -352,7 +352,7 @@ follow() {
             if ((a == 137)) && grep -q 'Out of memory' "$scratch/console"; then
                 note "the guest ran out of memory and killed the command; see --memory"
             fi
-            # Not 0 if another node has failed before.
+            # Not 0 if another node has failed.
             status=$((others_status == 0 ? a : others_status))
             ((${#children[@]} == 0)) || end_nodes
             exit $((status == 0 ? others_status : status))
@@ -362,7 +362,7 @@ follow() {
     explain_end
 }
 
-# Runs "$@" in the guest. Does not return: the script's exit status is the command's.
+# Runs "$@" in the guest. Does not return: the script exits with the status of the command.
 run_vm() {
     stage=boot ack_deadline_s=0 signal_at_ms=0 signal_status=0 SECONDS=0
     qemu_pid='' out_relay='' err_relay='' in_relay='' saved_terminal=''

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What follows from rdma_server's options, and checks of them against each other. No I/O, but for an interface's index. */
+/* Derives settings from rdma_server's options, and checks them against each other. No I/O except interface indices. */
 #include "server/config/config.h"
 
 #include <errno.h>

@@ -25,7 +25,7 @@ struct server_config {
 	/* options */
 	const char *bind;	/* list of addresses; NULL: those of the devices */
 	uint64_t tls_port;
-	uint64_t rdma_port;	/* of the first shard; 0: the system chooses */
+	uint64_t rdma_port;	/* port of the first shard; 0: the system chooses */
 	uint64_t threads;	/* shards of each rail */
 	uint64_t max_clients;	/* of each rail */
 	const char *cert, *key, *ca;
@@ -49,7 +49,7 @@ struct server_config {
 	uint64_t probe_interval_ns;	/* 0: never */
 	uint64_t drain_timeout_ns;
 	uint64_t max_handshakes;	/* per shard */
-	uint64_t max_per_address;	/* of TLS connections, clients and control sessions each; 0: no fixed limit */
+	uint64_t max_per_address;	/* limit each for TLS connections, clients, control sessions; 0: none fixed */
 	int tls_resume;		/* 0 off, 1 on */
 	uint64_t ticket_rotation_ns;
 	bool verify;

@@ -40,7 +40,7 @@ struct server {
 	struct psn_registry *psns;
 	struct registrar *registrar;	/* NULL without regions */
 	_Atomic uint32_t admitted[RAILS_MAX];	/* clients granted or connected, by rail */
-	struct peers *peers;		/* of all shards, by address; NULL without --max-per-address */
+	struct peers *peers;		/* peers of all shards, by address; NULL without --max-per-address */
 	struct dev devices[RAILS_MAX];	/* by rail: name and attributes; not open here */
 	struct port *ports[RAILS_MAX];	/* counters of the devices; the main thread reads them */
 	uint32_t n_ports;
@@ -55,7 +55,7 @@ struct server {
 	struct handover_queue handovers;
 	_Atomic uint64_t publish_wanted;	/* how often the main thread asked for fresh gauges */
 	size_t marks_bytes;		/* memory of all control sessions' marks; main thread only */
-	struct stats control_stats;	/* of control sessions; main thread only; `controls` is the only gauge */
+	struct stats control_stats;	/* of control sessions; main thread only; its only gauge is `controls` */
 	/* Called by a shard, on its thread, after it handed a control session over, published the gauges that the main
 	 * thread asked for, or ended. */
 	void (*wake_main)(void *arg);

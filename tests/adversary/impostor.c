@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* impostor: a server that cheats, to test that rdma_client notices. It serves one client for each MODE, in the given
- * order, each in one wrong way. It prints `impostor ready: PORT`, and then a line for each mode: what the client did
- * last. The client trusts its certificate, so the test covers everything after TLS. Built from parts of rogue.
- */
+ * order, and breaks one rule for each. It prints `impostor ready: PORT`, and then for each mode a line that says what
+ * the client did last. The client trusts its certificate, so the test covers everything after TLS. It is built from
+ * parts of rogue. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #include "common/tls/tls.h"
 #include "tests/adversary/link.h"
 
-/* What is wrong in an answer to HELLO. */
+/* The field that is wrong in an answer to HELLO, and its value. */
 struct bad_answer {
 	const char *mode;
 	enum frame_type type;
@@ -60,7 +60,7 @@ static void print_line(const char *fmt, va_list ap)
 	fflush(stdout);
 }
 
-/* link_answer and wire_answer print what follows the mode's name. */
+/* link_answer and wire_answer print their text after the mode's name. */
 int answer(const char *fmt, ...)
 {
 	va_list ap;
@@ -196,7 +196,7 @@ static bool accept_request(struct impostor *i)
 		cm_reject(l->rc.id, data, PDATA_REJECT_BYTES);
 		return false;
 	}
-	/* The PSNs of both ends as they were agreed; in the mode other-psn the client's is another. */
+	/* The PSNs that both ends agreed on; the mode other-psn uses a different one for the client. */
 	l->grant.psn = l->hello.psn;
 	l->sq_psn = i->own_psn;
 	if (is(i, "other-psn"))
@@ -214,7 +214,7 @@ static bool message_or_end(const struct link *l)
 	       l->wc_status != IBV_WC_SUCCESS;
 }
 
-/* Answers a message, in the wrong way if the mode says so. */
+/* Answers a message, wrongly if the mode says so. */
 static bool answer_message(struct impostor *i)
 {
 	struct link *l = &i->l;
@@ -247,7 +247,7 @@ static void serve(struct impostor *i)
 	unsigned hellos = 0;
 
 	if (!take_client(i) || is(i, "close")) {
-		/* For the client the connection ends right after the handshake. */
+		/* Mode close: the client sees the connection end right after the handshake. */
 	} else if (is(i, "silence")) {
 		while (read_hello(i))
 			;
@@ -276,7 +276,7 @@ static int listen_tls(struct impostor *i)
 	return 0;
 }
 
-/* Serves one client, with a link and an RDMA listener of its own, always at the same port. */
+/* Serves one client with a new link and a new RDMA listener, always on the same port. */
 static bool serve_one(struct impostor *i, const char *mode)
 {
 	struct addr a = i->r.dev.addr;

@@ -98,7 +98,7 @@ bool link_wait(struct link *l, bool (*done)(const struct link *l))
 			return false;
 		if (done(l))
 			break;
-		/* Completions are polled for: a millisecond is soon enough. */
+		/* Completions are polled, so wait for CM events for at most a millisecond. */
 		if (poll(&p, 1, 1) > 0 && cm_next_event(l->cm, &l->event) == 1 &&
 		    l->event.type != CM_OTHER)
 			l->has_event = true;
@@ -172,7 +172,7 @@ bool link_request(struct link *l, const void *data, uint8_t bytes)
 	return cm_connect(l->rc.id, &p) == 0 && link_wait(l, has_event);
 }
 
-/* As cm_program_qp does, but with one RDMA READ outstanding even if the server offers none. */
+/* Like cm_program_qp, but with one RDMA READ outstanding even if the server offers none. */
 bool link_program(struct link *l)
 {
 	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
@@ -311,8 +311,8 @@ int link_answer(struct link *l)
 {
 	uint16_t code;
 
-	/* A server that ends a connection acknowledges nothing more, so on a busy machine a request may use up its retries
-	 * before the disconnect is handled. */
+	/* A server that ends a connection acknowledges nothing more, so on a busy machine a request may exhaust its
+	 * retries before the disconnect is handled. */
 	if (l->wc_status == IBV_WC_RETRY_EXC_ERR && link_wait(l, has_event) && l->event.type == CM_DISCONNECTED)
 		return answer("disconnected");
 	if (l->wc_status != IBV_WC_SUCCESS)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The RDMA side of a raw client: one connection, each step by itself, with a time limit for each wait.
- *
- * A link has its own endpoint, QP pool and CM channel, so that several in one process are as strange to
- * each other as two processes. Nothing of it keeps to the protocol by itself.
- */
+/* The RDMA side of a raw client: one connection, driven step by step, with a time limit for each wait. It obeys the
+ * protocol only as far as its caller does.
+ * Each link has its own endpoint, QP pool and CM channel, so several links in one process know as little of each other
+ * as two processes do. */
 #ifndef RAMPART_TESTS_SOFT_ROCE_LINK_H
 #define RAMPART_TESTS_SOFT_ROCE_LINK_H
 
@@ -15,13 +14,13 @@
 #include "common/rdma/rc.h"
 #include "tests/adversary/wire.h"
 
-#define LINK_BUF_BYTES 20480u	/* more than the largest message of any server that is attacked */
-#define LINK_MESSAGES_MAX 250u	/* that can be posted at once */
+#define LINK_BUF_BYTES 20480u	/* more than the largest message of any server under attack */
+#define LINK_MESSAGES_MAX 250u	/* messages that can be posted at once */
 
 struct link {
 	struct rogue *r;
 	struct wire wire;
-	struct reply reply;		/* the last of the bootstrap */
+	struct reply reply;		/* the last reply of the bootstrap */
 	struct frame_hello hello;
 	struct frame_grant grant;
 	struct auth_keys keys;
@@ -29,63 +28,63 @@ struct link {
 	struct qp_pool *pool;
 	struct cm_channel *cm;
 	struct rc rc;
-	uint32_t sq_psn;		/* to program; the HELLO's unless changed */
-	uint32_t claimed_qpn;		/* what the request says; 0: the truth */
-	uint8_t rnr_retries;		/* to program; 7: without end */
-	bool hoards;			/* receives that were used are not posted again */
+	uint32_t sq_psn;		/* programmed into the QP; the HELLO's unless changed */
+	uint32_t claimed_qpn;		/* the QP number that the request claims; 0: the real one */
+	uint8_t rnr_retries;		/* programmed into the QP; 7: retry without end */
+	bool hoards;			/* does not repost receives after use */
 	uint32_t server_qpn;
-	/* what happened */
-	struct cm_event event;		/* the last one not asked for */
+	/* results */
+	struct cm_event event;		/* the last event that no step waited for */
 	bool has_event;
-	enum ibv_wc_status wc_status;	/* of the first completion that failed */
+	enum ibv_wc_status wc_status;	/* of the first failed completion */
 	uint32_t sends_done, received, received_bytes;
 	bool one_sided_done;
 	uint8_t last[64];		/* beginning of the last message received */
 };
 
-/* Makes the verbs resources. On failure nothing is held. 0 or -errno. */
+/* Makes the verbs resources; holds nothing on failure. Returns 0 or -errno. */
 int link_new(struct rogue *r, struct link *l) __attribute__((warn_unused_result));
-/* The same with other sizes: messages that can be posted at once, replies that it has receives for, bytes of each. */
+/* The same with other sizes: messages that can be posted at once, receives for replies, bytes of each. */
 int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t receives, uint32_t buf_bytes)
 	__attribute__((warn_unused_result));
-/* Ends whatever there is, without a word to the server. */
+/* Frees everything that exists, without telling the server. */
 void link_free(struct link *l);
 
-/* TLS from `source` (NULL: the device's address), HELLO; keys and grant are then known, and TLS stays
- * open. False with l->reply otherwise. */
+/* Connects TLS from `source` (NULL: the device's address) and sends HELLO. On success the keys and the grant are known
+ * and TLS stays open; otherwise returns false with the reason in l->reply. */
 bool link_grant(struct link *l, const char *source) __attribute__((warn_unused_result));
 
-/* A CM id resolved to the granted address, but `port` unless 0, and a QP. */
+/* Makes a QP, and a CM id that is resolved to the granted address, with `port` unless 0. */
 bool link_resolve(struct link *l, uint16_t port) __attribute__((warn_unused_result));
 
-/* The right private data for this connection, to be spoilt: proof with `key` for QP number `qpn`. */
+/* Writes correct private data, for the caller to corrupt: a proof with `key` for the QP number `qpn`. */
 void link_proof(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t out[PDATA_PROOF_BYTES]);
 
-/* Sends the request with this private data and waits for the answer, which is in l->event. */
+/* Sends the request with this private data and waits for the answer, which is left in l->event. */
 bool link_request(struct link *l, const void *data, uint8_t bytes) __attribute__((warn_unused_result));
 
-/* RESET to RTS as l->grant.psn, what the peer sends from, and l->sq_psn say. */
+/* Takes the QP from RESET to RTS; the peer sends from l->grant.psn, and this end from l->sq_psn. */
 bool link_program(struct link *l) __attribute__((warn_unused_result));
 /* Programs the QP and completes the connection. */
 bool link_establish(struct link *l) __attribute__((warn_unused_result));
 
-/* All of the above as it should be; closes TLS. On failure says so and returns false. */
+/* Does all of the above correctly and closes TLS. On failure prints why and returns false. */
 bool link_connect(struct link *l, const struct frame_hello *hello) __attribute__((warn_unused_result));
 
-/* Posts the message as it is, without header or checks. */
+/* Posts the message unchanged, without adding a header or checking anything. */
 bool link_send(struct link *l, const void *data, uint32_t bytes) __attribute__((warn_unused_result));
-/* A right echo request of `bytes`. */
+/* Sends a correct echo request of `bytes`. */
 bool link_echo(struct link *l, uint32_t bytes) __attribute__((warn_unused_result));
 
 /* True if an echo comes back. */
 bool link_works(struct link *l) __attribute__((warn_unused_result));
 
-/* Runs until `done(l)`, or the time limit: false. */
+/* Runs until `done(l)` holds; false after the time limit. */
 bool link_wait(struct link *l, bool (*done)(const struct link *l));
 bool link_has_ended(const struct link *l);	/* an event or a failed completion came */
 
-/* One request and its completion: IBV_WC_SUCCESS, or the status it failed with; LINK_NO_WC when
- * neither came. `data` is written from or read into. */
+/* Posts one request and waits for its completion. Returns IBV_WC_SUCCESS, the status it failed with, or LINK_NO_WC if
+ * neither came. `data` is the source of a WRITE and the destination of a READ. */
 #define LINK_NO_WC (-1)
 int link_one_sided(struct link *l, enum ibv_wr_opcode opcode, void *data, uint32_t bytes, uint64_t addr,
 		   uint32_t rkey);
@@ -93,9 +92,9 @@ int link_one_sided(struct link *l, enum ibv_wr_opcode opcode, void *data, uint32
 /* Disconnects and waits for the server to do the same. */
 bool link_disconnect(struct link *l);
 
-/* Says what the server did: "rejected: bad_session", "wc: remote_access", "disconnected". */
+/* Prints what the server did: "rejected: bad_session", "wc: remote_access", "disconnected". */
 int link_answer(struct link *l);
-/* The same for a status that link_one_sided returned. */
+/* The name of a status that link_one_sided returned, as link_answer prints it. */
 const char *link_wc_name(int status);
 
 #endif

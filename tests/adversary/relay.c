@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* relay: passes TCP connections on to a server, and cuts all of them off with a RST at each SIGUSR1, as a firewall or a
- * hostile neighbour does. RDMA does not come this way. One thread; it ends by a signal.
- */
+/* relay: passes TCP connections on to a server, and resets all of them (RST) at each SIGUSR1, as a firewall or a
+ * hostile neighbour might. RDMA does not pass through it. It has one thread and ends by a signal. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,7 +17,7 @@
 
 struct pair {
 	int fd[2];		/* the client's and the server's; -1: none */
-	bool ended[2];		/* nothing more comes from it */
+	bool ended[2];		/* that end has sent everything */
 };
 
 static struct pair pairs[PAIRS_MAX];
@@ -95,7 +94,7 @@ static bool write_all(int fd, const char *data, ssize_t n)
 	return true;
 }
 
-/* What one end sent goes to the other. */
+/* Passes on what one end sent. */
 static void pass_on(struct pair *p, int from)
 {
 	char data[65536];
@@ -137,7 +136,7 @@ static void relay(int listener, const struct addr *server)
 	}
 }
 
-/* On a free port of the server's address. */
+/* Listens on a free port of the server's address. */
 static int listen_beside(const struct addr *server)
 {
 	struct addr at = *server;

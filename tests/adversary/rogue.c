@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rogue: a client that misbehaves on purpose, in one way after another. For each it prints a line with the server's
- * answer: "replay: rejected: bad_session", "hello-psn: refused: bad_request: HELLO psn: must be below 2^24",
- * "region-left: wc: remote_access". It uses common/ only, so that no check of the real client is in its way.
+/* rogue: a client that misbehaves on purpose, in one way after another. For each mode it prints a line with the
+ * server's answer: "replay: rejected: bad_session", "hello-psn: refused: bad_request: HELLO psn: must be below 2^24",
+ * "region-left: wc: remote_access". It uses only common/, so that no check of the real client stops it.
  *
- * Modes are in the tables of rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages),
- * rogue_region.c (one-sided memory), rogue_push.c (pushes), rogue_life.c (tickets, dying, asking for room),
- * rogue_tls.c (records of TLS), rogue_flood.c (floods), rogue_stale.c (holding queue pair numbers), rogue_credits.c
- * (more messages than credits, together or for long), rogue_crowd.c (taking all there is), rogue_packets.c (forged
- * packets) and rogue_socket.c (records over TCP and TLS: --transport, which needs no device).
- */
+ * The tables of modes are in rogue_boot.c (TLS and frames), rogue_link.c (RDMA connection and messages), rogue_region.c
+ * (one-sided memory), rogue_push.c (pushes), rogue_life.c (tickets, dying, asking for room), rogue_tls.c (TLS records),
+ * rogue_flood.c (floods), rogue_stale.c (holding queue pair numbers), rogue_credits.c (exceeding credits),
+ * rogue_crowd.c (taking everything there is), rogue_packets.c (forged packets) and rogue_socket.c (records over TCP and
+ * TLS: --transport, which needs no device). */
 #include "tests/adversary/rogue.h"
 
 #include <signal.h>
@@ -50,8 +49,9 @@ static const struct opt options[] = {
 	  .def = "the device's", .help = "Address that TLS connections come from." },
 	{ .name = "timeout", .type = OPT_DURATION, .offset = AT(timeout_ns), .min = 10 * NS_PER_MS,
 	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10", .help = "Longest time for every wait." },
-	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names, .metavar = "NAME",
-	  .def = "rdma", .help = "What HELLOs ask for; without rdma no device is opened, and its modes are not for it." },
+	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names,
+	  .metavar = "NAME", .def = "rdma",
+	  .help = "What HELLOs ask for; without rdma no device is opened, and its modes are not for it." },
 };
 
 static const struct opts_spec spec = {
@@ -68,7 +68,7 @@ static const struct mode *const tables[] = { boot_modes, link_modes, region_mode
 					    packet_modes, socket_modes };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
-static const char *running = "";	/* the mode */
+static const char *running = "";	/* the mode that is running */
 
 static void print_line(const char *how, const char *fmt, va_list ap)
 {
@@ -140,7 +140,7 @@ static int prepare(struct rogue *r, const struct settings *set)
 	return 0;
 }
 
-/* Runs one MODE[=ARGUMENT]; splits the text. */
+/* Runs one MODE[=ARGUMENT]; modifies the text. */
 static int run_one(struct rogue *r, char *text)
 {
 	static char whole[256];

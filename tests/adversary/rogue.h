@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the rogue client share. A mode is one misbehaviour; it says on one line of stdout
- * what came of it (answer). One thread; everything waits with a time limit. */
+/* Declarations that the files of the rogue client share. A mode is one misbehaviour; it prints the outcome in one line
+ * (answer). There is one thread, and every wait has a time limit. */
 #ifndef RAMPART_TESTS_SOFT_ROCE_ROGUE_H
 #define RAMPART_TESTS_SOFT_ROCE_ROGUE_H
 
@@ -15,16 +15,16 @@ struct tls_ctx;
 struct tls_session;
 
 struct rogue {
-	struct addr server;	/* of the TLS bootstrap */
-	const char *host;	/* whom the certificate must name */
-	struct addr source;	/* of TLS connections; len 0: the device's address */
-	const char *arg;	/* the mode's; NULL if none was given */
+	struct addr server;	/* the server's address for the TLS bootstrap */
+	const char *host;	/* the name that the certificate must have */
+	struct addr source;	/* source of TLS connections; len 0: the device's address */
+	const char *arg;	/* the mode's argument; NULL if none was given */
 	uint64_t timeout_ns;	/* for every wait */
 	struct tls_ctx *tls_ctx;
 	struct tls_session *session;	/* offered in every handshake; NULL: none */
 	enum transport transport;
-	bool narrow;		/* connections that it makes have the smallest receive buffer */
-	struct dev dev;		/* the device that reaches the server; over sockets it has the address alone */
+	bool narrow;		/* new connections get the smallest receive buffer */
+	struct dev dev;		/* the device that reaches the server; over sockets only its address is set */
 };
 
 /* Exit statuses of modes. */
@@ -34,16 +34,16 @@ struct mode {
 	const char *name;
 	int (*run)(struct rogue *r, const struct mode *m);
 	const struct patch *patch;	/* rogue_boot.c */
-	int variant;			/* which of several ways */
+	int variant;			/* selects one of several variants of the mode */
 };
 
 /* Prints the line and returns ROGUE_ANSWERED. */
 int answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Prints why there is no answer and returns ROGUE_NO_ANSWER. */
+/* Prints why there is no answer, and returns ROGUE_NO_ANSWER. */
 int no_answer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Connects as one should, gets an echo and leaves. False, with a line, if that fails. rogue_link.c over RDMA, rogue_socket.c
- * over r->transport. */
+/* Connects correctly, gets an echo and leaves. On failure prints a line and returns false. link_check uses RDMA
+ * (rogue_link.c), socket_check r->transport (rogue_socket.c). */
 bool link_check(struct rogue *r);
 bool socket_check(struct rogue *r);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Misbehaviour before there is any RDMA: TCP, TLS, bootstrap frames, PSN exchange, control sessions. */
+/* Misbehaviour before RDMA begins: TCP, TLS, bootstrap frames, PSN exchange, control sessions. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 
 #define WIRES_MAX 1024
 
-/* A frame of the right form with one field overwritten. */
+/* A well-formed frame with one field overwritten. */
 struct patch {
 	bool control;		/* a CONTROL frame instead of a HELLO */
 	unsigned offset, bytes;
 	uint32_t value;
-	unsigned send;		/* how much of it is sent; 0: all */
+	unsigned send;		/* bytes of it that are sent; 0: all */
 };
 
 /* ---- frames */
@@ -47,7 +47,7 @@ static int bad_frame(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* Sends a part of a frame, and ends the stream. */
+/* Sends part of a frame and ends the stream. */
 static int truncated(struct rogue *r, const struct mode *m)
 {
 	static const struct patch first_ten = { .send = 10 };
@@ -64,7 +64,7 @@ static int truncated(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* Sends a good HELLO, each byte in a TLS record of its own. */
+/* Sends a good HELLO, with each byte in its own TLS record. */
 static int byte_by_byte(struct rogue *r, const struct mode *m)
 {
 	static const struct patch none = { 0 };
@@ -125,14 +125,14 @@ static int vanish(struct rogue *r, const struct mode *m)
 
 	(void)m;
 	wire_open_hello(r, &h, &w, &reply);
-	/* Closes without close_notify. */
+	/* This closes without close_notify. */
 	tls_free(w.tls);
 	return wire_answer(&reply);
 }
 
 /* ---- below TLS */
 
-/* Sends these bytes, if any, and no more. */
+/* Sends these bytes, if any, and nothing more. */
 static int send_below_tls(const struct rogue *r, const void *data, size_t n)
 {
 	int fd = wire_tcp(r, NULL);
@@ -166,7 +166,7 @@ static int half_a_client_hello(struct rogue *r, const struct mode *m)
 	return n > 1 ? send_below_tls(r, buf, (size_t)n / 2) : no_answer("no ClientHello");
 }
 
-/* Answers the server's first flight with an alert (RFC 8446, 6), in the clear, and sends no more. */
+/* Answers the server's first flight with an unencrypted alert (RFC 8446, 6), and sends nothing more. */
 static bool alert(const struct rogue *r, const uint8_t *hello, size_t n, uint8_t description)
 {
 	const uint8_t record[] = { 21, 3, 3, 0, 2, 2, description };
@@ -182,7 +182,7 @@ static bool alert(const struct rogue *r, const uint8_t *hello, size_t n, uint8_t
 	return closed;
 }
 
-/* Every alert there can be, each in a handshake of its own with the same ClientHello. */
+/* Sends every possible alert, each in a handshake of its own with the same ClientHello. */
 static int alerts(struct rogue *r, const struct mode *m)
 {
 	uint8_t buf[2048];
@@ -229,7 +229,7 @@ static int flood(struct rogue *r, const struct mode *m)
 
 /* ---- packet sequence numbers */
 
-/* Asks for both PSNs of a session that another connection holds, and then for a free one. */
+/* Asks for both PSNs of another connection's session, and then for a free PSN. */
 static int psn_conflict(struct rogue *r, const struct mode *m)
 {
 	struct frame_hello h = wire_good_hello(), again = h, free_one = wire_good_hello();
@@ -254,7 +254,7 @@ static int psn_conflict(struct rogue *r, const struct mode *m)
 	return no_answer("replies of kind %d, %d, %d", first.kind, second.kind, third.kind);
 }
 
-/* Asks for a PSN that is in use until the server ends the connection. */
+/* Keeps asking for a PSN that is in use until the server ends the connection. */
 static int endless_conflict(struct rogue *r, const struct mode *m)
 {
 	struct frame_hello h = wire_good_hello();

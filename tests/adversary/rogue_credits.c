@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that send more messages than they have credits for, together or for long, and one that receives nothing. */
+/* Clients that exceed their credits, in a crowd or over a long time, and one that receives nothing. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,9 @@
 /* A crowd of clients, each of which has more messages in flight than its credits. */
 struct crowd {
 	unsigned clients;
-	uint16_t depth;		/* credits that each asks for */
+	uint16_t depth;		/* credits that each client asks for */
 	unsigned tenths;	/* messages in flight, in tenths of the credits */
-	bool unsolicited;	/* one-way messages that wake nobody, once; else echoes without end, to a server that stands still
-				   until the first of them are in its receive queue */
+	bool unsolicited;	/* one-way messages that wake nobody, sent once; else echoes, without end */
 };
 
 static const struct crowd crowds[] = {
@@ -42,7 +41,7 @@ static bool send_one_way(struct link *l)
 	return rc_send_unsolicited(&l->rc, buf, MESSAGE_BYTES) == 0;
 }
 
-/* Sends up to the crowd's number of messages in flight. `*sent` counts all. */
+/* Sends until the crowd's number of messages is in flight. `*sent` counts all that were ever sent. */
 static void send_more(struct link *l, const struct crowd *crowd, uint32_t *sent)
 {
 	while (!link_has_ended(l) && *sent - l->received < in_flight_max(crowd)) {
@@ -73,8 +72,8 @@ static bool join_crowd(struct rogue *r, struct link *l, const struct crowd *crow
 	return false;
 }
 
-/* When all are connected, for whoever connects wakes the server. Each sends when the messages of the one before are in the
- * server's receive queue; false when there is no room for them within the time limit. */
+/* Sends from one client after another, after all have connected, because connecting wakes the server. Each client waits
+ * until its messages are in the server's receive queue; false if there was no room within the time limit. */
 static bool begin(struct link *links, unsigned n, const struct crowd *crowd, uint32_t *sent)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -85,8 +84,7 @@ static bool begin(struct link *links, unsigned n, const struct crowd *crowd, uin
 	return true;
 }
 
-/* The same to the server with that process id, which is stopped meanwhile: it finds all of them at its next look, however fast
- * it is. */
+/* The same while the server's process is stopped, so that even a fast server finds all of the messages at once. */
 static bool begin_unseen(struct link *links, unsigned n, const struct crowd *crowd, uint32_t *sent, pid_t server)
 {
 	bool all;
@@ -97,7 +95,7 @@ static bool begin_unseen(struct link *links, unsigned n, const struct crowd *cro
 	return kill(server, SIGCONT) == 0 && all;
 }
 
-/* Goes on until the server has ended all of them, or the time limit. Returns how many it has ended. */
+/* Goes on until the server has ended all of them, or the time is over. Returns how many it has ended. */
 static unsigned go_on(struct link *links, unsigned n, const struct crowd *crowd, uint32_t *sent, uint64_t timeout_ns)
 {
 	struct rogue look = *links[0].r;
@@ -118,7 +116,7 @@ static unsigned go_on(struct link *links, unsigned n, const struct crowd *crowd,
 	return ended;
 }
 
-/* ARG: the server's process id, for those that it must not see coming. */
+/* ARG: process id of the server, if it must be stopped while the crowd sends. */
 static int crowd_in(struct rogue *r, const struct mode *m)
 {
 	const struct crowd *crowd = &crowds[m->variant];
@@ -132,7 +130,8 @@ static int crowd_in(struct rogue *r, const struct mode *m)
 		connected++;
 	if (connected == n) {
 		begun = server > 1 ? begin_unseen(links, n, crowd, sent, server) : begin(links, n, crowd, sent);
-		answer("%u clients, %u messages each%s", n, in_flight_max(crowd), begun ? "" : ", not all were received");
+		answer("%u clients, %u messages each%s", n, in_flight_max(crowd),
+		       begun ? "" : ", not all were received");
 		ended = go_on(links, n, crowd, sent, r->timeout_ns);
 	}
 	for (unsigned i = 0; links && i <= connected && i < n; i++)
@@ -142,7 +141,7 @@ static int crowd_in(struct rogue *r, const struct mode *m)
 	return connected == n ? answer("%u disconnected", ended) : no_answer("%u connected", connected);
 }
 
-/* Echoes one after the other: quickly while it has receives, then one every SEND_EVERY_NS. */
+/* Sends echoes one after the other: quickly while it has receives, then one every SEND_EVERY_NS. */
 static int echo_slowly(struct link *l)
 {
 	uint64_t deadline_ns = clock_now_ns() + l->r->timeout_ns;
@@ -155,8 +154,8 @@ static int echo_slowly(struct link *l)
 	return link_answer(l);
 }
 
-/* Takes as many replies as it has receives, posts none again, and goes on sending. Its credits are many, so that it takes
- * some time until it exceeds them. */
+/* Takes replies until its receives are used up, reposts none, and goes on sending. It has so many credits that it takes
+ * some time to exceed them. */
 static int never_receives(struct rogue *r, const struct mode *m)
 {
 	struct frame_hello h = wire_good_hello();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One host that takes all there is of something and keeps it until it is killed: connections that say nothing, too little, or
- * the same again and again, and sessions that it does not use. What the server takes away it opens again. */
+/* One host that takes all of something until it is killed: connections that send nothing, too little, or the same
+ * request again and again, and sessions that it does not use. It reopens whatever the server closes. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,23 +12,23 @@
 #include "common/tls/tls.h"
 #include "tests/adversary/wire.h"
 
-#define GRANTS_NS (20 * NS_PER_S)	/* until they are called taken */
+#define GRANTS_NS (20 * NS_PER_S)	/* after this time all sessions count as taken */
 #define TICK_NS (100 * NS_PER_MS)
 #define REOPENED_A_TICK 64
-#define CONFLICTS_MAX 15	/* of a connection: the next one would be the last */
+#define CONFLICTS_MAX 15	/* conflicts of one connection; the server closes it at the next one */
 
 enum crowd_how {
 	CROWD_SILENT,	/* sends nothing */
 	CROWD_HALF,	/* sends half a ClientHello */
 	CROWD_DRIP,	/* sends a ClientHello, a byte each tick */
-	CROWD_UNPROVEN,	/* sends nothing to where a GRANT says that clients over TCP connect */
+	CROWD_UNPROVEN,	/* sends nothing to the address that a GRANT names for clients over TCP */
 };
 
 struct crowd {
 	struct rogue *r;
 	enum crowd_how how;
 	struct pollfd *fds;
-	size_t *sent;		/* bytes of the hello, of each */
+	size_t *sent;		/* bytes of the hello that each has sent */
 	int n, open;
 	uint8_t hello[2048];
 	size_t hello_bytes;
@@ -51,7 +51,7 @@ static void open_one(struct crowd *c, int i)
 		send_upto(c, i, c->hello_bytes / 2);
 }
 
-/* True if the server has closed it. */
+/* True if the server has closed the connection. */
 static bool is_over(struct pollfd *p)
 {
 	uint8_t buf[256];
@@ -85,7 +85,7 @@ static void sleep_until(uint64_t at_ns)
 		poll(NULL, 0, (int)((at_ns - now) / NS_PER_MS));
 }
 
-/* The address of a GRANT, whose session is not used. */
+/* Gets the address from a GRANT; the session is not used. */
 static bool ask_where(struct rogue *r, struct addr *out)
 {
 	struct frame_hello h = wire_good_hello();
@@ -133,14 +133,14 @@ static enum reply_kind ask(struct rogue *r)
 	return reply.kind;
 }
 
-/* Takes as many sessions as it gets, uses none, and goes on asking. */
+/* Takes as many sessions as it can get, uses none, and keeps asking for more. */
 static int crowd_grants(struct rogue *r, const struct mode *m)
 {
 	uint64_t begun = clock_now_ns();
 	int granted = 0;
 
 	(void)m;
-	/* On a slow machine sessions may expire as fast as they are granted. */
+	/* On a slow machine sessions may expire as fast as they are granted, so stop after GRANTS_NS. */
 	while (ask(r) == REPLY_GRANT && clock_now_ns() - begun < GRANTS_NS)
 		granted++;
 	answer("%d granted", granted);
@@ -151,7 +151,7 @@ static int crowd_grants(struct rogue *r, const struct mode *m)
 	return ROGUE_ANSWERED;
 }
 
-/* Connections that each ask for the same PSN. */
+/* Connections that all ask for the same PSN. */
 struct busy {
 	struct rogue *r;
 	struct frame_hello hello;
@@ -177,7 +177,7 @@ static void *keep_busy(void *arg)
 	return NULL;
 }
 
-/* Keeps ARG connections open, as far as the server lets them in, each of which asks for a PSN that is in use. */
+/* Keeps as many of ARG connections open as the server admits; each asks for a PSN that is in use. */
 static int crowd_busy(struct rogue *r, const struct mode *m)
 {
 	struct busy b = { .r = r, .hello = wire_good_hello() };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Floods: much of what costs the server time, while others want to be served. */
+/* Floods: many requests that cost the server time while other clients want to be served. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 #include "common/tls/tls.h"
 #include "tests/adversary/wire.h"
 
-#define OPEN_MAX 128		/* TCP connections that a flood of ClientHellos keeps open */
-#define REQUESTS_OPEN 64	/* CM ids that a flood of REQs has under way */
+#define OPEN_MAX 128		/* TCP connections that the ClientHello flood keeps open */
+#define REQUESTS_OPEN 64	/* CM ids that the REQ flood has in progress */
 #define RESOLVE_MS 5000
 #define CONTROLS 16
-#define QUESTIONS 14		/* that each control session asks at once */
+#define QUESTIONS 14		/* requests that each control session sends at once */
 
-/* "COUNT" or "COUNT@RATE", RATE a second. */
+/* Parses "COUNT" or "COUNT@RATE", with RATE per second. */
 static void parse_flood(const char *arg, int count, int *n, int *rate)
 {
 	*n = count;
@@ -45,7 +45,7 @@ static bool has_answer(int fd)
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 1;
 }
 
-/* Sends a recorded ClientHello on ARG (COUNT@RATE) connections, and leaves the server's answers unread. */
+/* Sends a recorded ClientHello on ARG (COUNT@RATE) connections, and does not read the server's answers. */
 static int client_hellos(struct rogue *r, const struct mode *m)
 {
 	int fds[OPEN_MAX], n, rate, answered = 0;
@@ -109,8 +109,8 @@ static void end_request(struct requests *q, struct rdma_cm_id *id, bool rejected
 	q->lost += !rejected;
 }
 
-/* Guesses a session and a proof. QP numbers that no queue pair has, for nothing is to be connected, and each once, for the
- * server's kernel refuses what it knows. */
+/* Guesses a session and a proof. The QP numbers belong to no queue pair, because nothing is to be connected, and each
+ * is used once, because the server's kernel refuses numbers that it knows. */
 static bool send_request(struct requests *q, struct rdma_cm_id *id)
 {
 	struct pdata_proof proof;
@@ -173,7 +173,7 @@ static void run_requests(struct requests *q, int n, int rate)
 	}
 }
 
-/* The address that a GRANT names; the session is not used. */
+/* Gets the RDMA address from a GRANT; the session is not used. */
 static bool learn_rdma_address(struct rogue *r, struct addr *out)
 {
 	struct frame_hello h = wire_good_hello();
@@ -184,7 +184,7 @@ static bool learn_rdma_address(struct rogue *r, struct addr *out)
 	return reply.kind == REPLY_GRANT;
 }
 
-/* Sends ARG (COUNT@RATE, or COUNT@RATE:PORT if the port is known) connection requests of sessions that nobody has. */
+/* Sends ARG (COUNT@RATE, or COUNT@RATE:PORT if the port is known) connection requests for sessions that nobody has. */
 static int requests(struct rogue *r, const struct mode *m)
 {
 	struct requests q = { .r = r, .from = r->source.len ? r->source : r->dev.addr };
@@ -203,7 +203,8 @@ static int requests(struct rogue *r, const struct mode *m)
 	if (q.under_way > 0)
 		return no_answer("%d rejected, %d lost, %d without an end", q.rejected, q.lost, q.under_way);
 	cm_channel_free(q.cm);
-	return q.rejected ? answer("%d rejected, %d lost", q.rejected, q.lost) : no_answer("none of %d was rejected", n);
+	return q.rejected ? answer("%d rejected, %d lost", q.rejected, q.lost) :
+			    no_answer("none of %d was rejected", n);
 }
 
 /* ---- control sessions */
@@ -228,7 +229,7 @@ static bool read_reports(struct wire *w, struct reply *reply)
 	return true;
 }
 
-/* Control sessions that send requests without pause, ARG rounds of QUESTIONS each. The mode's variant is the kind of request. */
+/* Sends ARG rounds of QUESTIONS requests without pause on each control session. variant: the kind of request. */
 static int control_flood(struct rogue *r, const struct mode *m)
 {
 	int rounds = r->arg ? atoi(r->arg) : 1, open = 0;

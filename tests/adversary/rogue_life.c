@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that come back with a session ticket, that vanish without a message, that wait for room, and that a server leaves
- * which is told to stop. */
+/* Clients that come back with a session ticket, vanish without a message, wait for room, or keep sending to a server
+ * that is told to stop. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 /* ---- session tickets */
 
-/* Connects, asks for a ticket and takes it if one comes. Prints a line and returns false if it gets no GRANT. */
+/* Connects, asks for a ticket and keeps it if one comes. Prints a line and returns false if it gets no GRANT. */
 static bool take_ticket(struct rogue *r, struct tls_session **ticket)
 {
 	struct frame_hello h = wire_good_hello();
@@ -45,7 +45,7 @@ static int use_ticket(struct rogue *r)
 	return answer("%s ticket, %s handshake, granted", r->session ? "a" : "no", resumed ? "resumed" : "full");
 }
 
-/* Takes a ticket from the server and offers it to the server at port ARG of the same host, or to the same server. */
+/* Gets a ticket from the server and offers it to the server at port ARG of the same host, or to the same server. */
 static int ticket(struct rogue *r, const struct mode *m)
 {
 	struct rogue again = *r;
@@ -61,7 +61,7 @@ static int ticket(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-/* Takes a ticket, and offers it when SIGUSR1 comes. */
+/* Gets a ticket, and offers it after SIGUSR1. */
 static int old_ticket(struct rogue *r, const struct mode *m)
 {
 	struct rogue again = *r;
@@ -86,7 +86,7 @@ enum death {
 	DEATH_WITHOUT_QP,
 };
 
-/* The CM gets no message, and its id stays open. */
+/* Makes this end look dead: the CM sends no message, and its id stays open. */
 static bool die(struct link *l, enum death how)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -98,7 +98,7 @@ static bool die(struct link *l, enum death how)
 	return true;
 }
 
-/* Connects, gets an echo and is silent. Behaves as dead from SIGUSR1 on, until it is killed. */
+/* Connects, gets an echo and stays silent. From SIGUSR1 on it behaves as if dead, until it is killed. */
 static int dies(struct rogue *r, const struct mode *m)
 {
 	sigset_t signals;
@@ -119,7 +119,7 @@ static int dies(struct rogue *r, const struct mode *m)
 	return ROGUE_ANSWERED;
 }
 
-/* Asks for a session until the server is no longer full. The test kills it if that takes too long. */
+/* Asks for a session until the server is no longer full; the test kills it if that takes too long. */
 static int asks_while_full(struct rogue *r, const struct mode *m)
 {
 	struct frame_hello h = wire_good_hello();
@@ -154,7 +154,7 @@ static bool heard_goodbye_or_ended(const struct link *l)
 	return heard_goodbye(l) || link_has_ended(l);
 }
 
-/* Connects with as many credits as it can get, and waits for SIGUSR1. */
+/* Connects with as many credits as it can get, then waits for SIGUSR1. */
 static bool get_ready(struct rogue *r, struct link *l)
 {
 	sigset_t signals;
@@ -174,8 +174,8 @@ static bool get_ready(struct rogue *r, struct link *l)
 	return sigwait(&signals, &signum) == 0;
 }
 
-/* Sends an echo for each of its credits, says when the server's device has acknowledged all of them, and counts the
- * replies. */
+/* Sends an echo for each of its credits, prints a line when the server's device has acknowledged all of them, and
+ * counts the replies. */
 static int outstanding(struct rogue *r, const struct mode *m)
 {
 	struct link l;
@@ -197,7 +197,7 @@ static int outstanding(struct rogue *r, const struct mode *m)
 	return ROGUE_ANSWERED;
 }
 
-/* Sends echoes one by one, whatever it is told, until the server ends the connection. */
+/* Sends echoes one by one and ignores the server's goodbye, until the server ends the connection. */
 static int never_stops(struct rogue *r, const struct mode *m)
 {
 	bool told = false;

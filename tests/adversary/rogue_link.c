@@ -13,19 +13,19 @@ enum spoil {
 	SPOIL_NOTHING,
 	SPOIL_SESSION,		/* an id that nobody was granted */
 	SPOIL_HMAC,
-	SPOIL_KEY,		/* the server's key, as if its own proof were reflected */
+	SPOIL_KEY,		/* a proof with the server's key, as if its own were reflected */
 	SPOIL_QPN,		/* a proof for another QP */
-	SPOIL_KIND,		/* a REP's private data in a REQ */
+	SPOIL_KIND,		/* private data of a REP in a REQ */
 	SPOIL_VERSION,
 	SPOIL_LENGTH,		/* a wrong length field */
-	SPOIL_CUT,		/* cut off; the rest is the CM's padding of zeros */
+	SPOIL_CUT,		/* cut off; the CM pads it with zeros */
 	SPOIL_NO_DATA,
 	SPOIL_GARBAGE,
 };
 
-#define PRIVATE_BYTES 56	/* the most that a REQ carries */
+#define PRIVATE_BYTES 56	/* the most that a REQ can carry */
 
-/* Writes the private data of a request, with a fault. Returns its length. */
+/* Writes a request's private data with one fault. Returns its length. */
 static uint8_t private_data(struct link *l, enum spoil how, uint8_t out[PRIVATE_BYTES])
 {
 	const uint8_t *key = how == SPOIL_KEY ? l->keys.server : l->keys.client;
@@ -77,7 +77,7 @@ static bool replied(const struct link *l)
 	return l->received > 0 || link_has_ended(l);
 }
 
-/* Runs a mode's work on a new link. */
+/* Makes a new link and runs the mode's work on it. */
 static int with_link(struct rogue *r, int (*work)(struct link *l, const struct mode *m),
 		     const struct mode *m)
 {
@@ -91,7 +91,7 @@ static int with_link(struct rogue *r, int (*work)(struct link *l, const struct m
 	return status;
 }
 
-/* Makes a second link with the session of the first. */
+/* Makes a second link that uses the session of the first. */
 static bool share_session(const struct link *from, struct link *to)
 {
 	if (link_new(from->r, to))
@@ -127,7 +127,7 @@ static int do_spoilt(struct link *l, const struct mode *m)
 	return link_answer(l);
 }
 
-/* Sends a good proof after a bad one: the session must be gone. */
+/* Sends a good proof after a bad one: by then the session must be gone. */
 static int do_second_try(struct link *l, const struct mode *m)
 {
 	struct link again;
@@ -167,7 +167,7 @@ static int do_replay(struct link *l, const struct mode *m)
 	return answer("rejected: bad_session, the first connection %s", link_works(l) ? "works" : "is broken");
 }
 
-/* Sends two requests at once with one session. */
+/* Sends two requests at once for one session. */
 static int do_double(struct link *l, const struct mode *m)
 {
 	struct link twin;
@@ -195,7 +195,7 @@ static int do_double(struct link *l, const struct mode *m)
 	return answer("%d accepted, %d rejected: bad_session", accepted, rejected);
 }
 
-/* Waits until the server has dropped the session, which closes the socket, and then sends the request. */
+/* Waits until the server has dropped the session, which closes the socket, before it sends the request. */
 static int do_expired(struct link *l, const struct mode *m)
 {
 	(void)m;
@@ -207,7 +207,7 @@ static int do_expired(struct link *l, const struct mode *m)
 	return link_answer(l);
 }
 
-/* ARG lists the RDMA ports. Tries the first one that was not granted, then the right one. */
+/* ARG lists the server's RDMA ports. Tries the first port that was not granted, then the granted one. */
 static int do_wrong_port(struct link *l, const struct mode *m)
 {
 	char ports[256], *rest = ports, *port;
@@ -231,7 +231,7 @@ static int do_wrong_port(struct link *l, const struct mode *m)
 	return answer("rejected: bad_session, then accepted at the right port");
 }
 
-/* Comes from one address for TLS, and from another for RDMA. */
+/* Uses different source addresses for TLS and for RDMA. */
 static int do_other_address(struct link *l, const struct mode *m)
 {
 	(void)m;
@@ -241,7 +241,7 @@ static int do_other_address(struct link *l, const struct mode *m)
 	return link_answer(l);
 }
 
-/* Is accepted and never completes the connection. */
+/* Is accepted but never completes the connection. */
 static int do_never_establish(struct link *l, const struct mode *m)
 {
 	(void)m;
@@ -254,7 +254,7 @@ static int do_never_establish(struct link *l, const struct mode *m)
 	return l->has_event ? answer("given up") : no_answer("the server still waits");
 }
 
-/* Claims the QP number of another connection, as its owner would after a crash: the kernel ends that connection. */
+/* Claims another connection's QP number, as its owner would after a crash: the kernel ends that connection. */
 static int do_stolen_qpn(struct link *l, const struct mode *m)
 {
 	struct link thief;
@@ -281,8 +281,8 @@ static int do_stolen_qpn(struct link *l, const struct mode *m)
 
 /* ---- packet sequence numbers */
 
-/* Programs a PSN above the agreed one, as if packets were lost: no message arrives. (A PSN below it looks like a
- * repetition, which is acknowledged and dropped.) */
+/* Programs a PSN above the agreed one, as if packets had been lost, so no message arrives. (A PSN below it would look
+ * like a repetition, which is acknowledged and dropped.) */
 static int do_wrong_psn(struct link *l, const struct mode *m)
 {
 	(void)m;
@@ -297,7 +297,7 @@ static int do_wrong_psn(struct link *l, const struct mode *m)
 	return l->wc_status == IBV_WC_SUCCESS ? link_answer(l) : answer("wc: %s", link_wc_name(l->wc_status));
 }
 
-/* Asks for the PSN of a connection that has just ended: it must rest. */
+/* Asks for the PSN of a connection that has just ended, which must still be in quarantine. */
 static int do_resting_psn(struct link *l, const struct mode *m)
 {
 	struct frame_hello h = l->hello;
@@ -315,7 +315,7 @@ static int do_resting_psn(struct link *l, const struct mode *m)
 enum message { M_TYPE_0, M_REPLY, M_FLAGS, M_LONGER, M_SHORTER, M_CUT, M_EMPTY, M_BEYOND_GRANT, M_HUGE,
 	       M_JOINED_LONGER, M_JOINED_CUT, M_JOINED_ECHO, M_JOINED_ASKING, M_JOINED_MANY };
 
-/* One SEND with several one-way messages and a fault. */
+/* Writes several one-way messages for one SEND, with a fault. Returns their size. */
 static uint32_t bad_joined(enum message which, uint8_t *data)
 {
 	uint32_t n = which == M_JOINED_MANY ? MSG_JOINED_MAX + 1 : 3;
@@ -378,13 +378,13 @@ static int do_message(struct link *l, const struct mode *m)
 	link_wait(l, replied);
 	if (l->received)
 		return answer("a reply");
-	/* The negative acknowledgement comes from the device; the server must end the connection as well. */
+	/* The device sends the negative acknowledgement; the server itself must end the connection as well. */
 	if (l->wc_status != IBV_WC_SUCCESS && l->wc_status != IBV_WC_RETRY_EXC_ERR && link_wait(l, has_event))
 		return answer("wc: %s, disconnected", link_wc_name(l->wc_status));
 	return link_answer(l);
 }
 
-/* Sends ARG messages at once with a single credit. */
+/* Sends ARG messages at once although it has a single credit. */
 static int do_credits(struct link *l, const struct mode *m)
 {
 	unsigned n = l->r->arg ? (unsigned)atoi(l->r->arg) : LINK_MESSAGES_MAX;
@@ -408,8 +408,8 @@ static bool send_with_immediate(struct link *l, uint32_t bytes)
 	return buf != EP_NO_BUF && rc_send_imm(&l->rc, buf, bytes, 7) == 0;
 }
 
-/* Messages with immediate data. variant: one that is longer than was granted; else as many at once as can be posted, with a
- * single credit. */
+/* Sends messages with immediate data. variant 1: one message longer than the grant allows; 0: as many at once as can be
+ * posted, with a single credit. */
 static int do_immediates(struct link *l, const struct mode *m)
 {
 	uint32_t n = m->variant ? 1 : LINK_MESSAGES_MAX;

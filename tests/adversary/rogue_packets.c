@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets to somebody else's queue pair at the server: RoCEv2 with a right checksum, from --source or this machine's address.
- * Needs root, and a server on another machine: what a machine sends to itself does not come in through an interface. */
+/* Forges RoCEv2 packets to another client's queue pair at the server, from --source or this machine's address. Needs
+ * root, and a server on another machine, because packets to oneself do not arrive through an interface. */
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
@@ -34,7 +34,7 @@ struct packet {
 	uint8_t roce[BTH_BYTES + RETH_BYTES + DATA_BYTES + ICRC_BYTES];
 };
 
-/* The invariant CRC (annex A17): fields that routers change count as ones, and before all come 8 bytes of ones. */
+/* Computes the invariant CRC (annex A17): fields that routers change count as ones, and 8 bytes of ones come first. */
 static uint32_t icrc(const struct packet *p, size_t bytes)
 {
 	static const uint8_t ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
@@ -46,7 +46,7 @@ static uint32_t icrc(const struct packet *p, size_t bytes)
 	return (uint32_t)crc32(crc32(0, ones, sizeof(ones)), (const uint8_t *)&masked, (uInt)bytes);
 }
 
-/* Zeros as data: no message of rampart's begins with them. A WRITE goes to `key` at address 0. Returns the packet's bytes. */
+/* Makes a packet of zeros, which begin no valid message; a WRITE goes to `key`, address 0. Returns its size. */
 static size_t forge(const struct rogue *r, int opcode, uint32_t qpn, uint32_t psn, uint32_t key, struct packet *p)
 {
 	const struct addr *from = r->source.len ? &r->source : &r->dev.addr;
@@ -65,7 +65,7 @@ static size_t forge(const struct rogue *r, int opcode, uint32_t qpn, uint32_t ps
 	p->roce[0] = (uint8_t)opcode;
 	be_put16(p->roce + 2, 0xffff);	/* the default partition */
 	be_put32(p->roce + 4, qpn);
-	be_put32(p->roce + 8, (psn & PSN_MASK) | 0x80000000);	/* asks for an acknowledgement */
+	be_put32(p->roce + 8, (psn & PSN_MASK) | 0x80000000);	/* requests an acknowledgement */
 	if (opcode == RC_WRITE_ONLY) {
 		be_put32(p->roce + BTH_BYTES + 8, key);
 		be_put32(p->roce + BTH_BYTES + 12, DATA_BYTES);
@@ -83,7 +83,7 @@ static uint32_t random_number(void)
 	return number;
 }
 
-/* Sends `n` packets: with this PSN, or a negative one: a random one each. A WRITE guesses its key. */
+/* Sends `n` packets with this PSN, or with random PSNs if it is negative. WRITEs guess their key. */
 static int send_packets(const struct rogue *r, int opcode, uint32_t qpn, int psn, int n)
 {
 	struct sockaddr_in to = *(const struct sockaddr_in *)&r->server.ss;
@@ -103,7 +103,7 @@ static int send_packets(const struct rogue *r, int opcode, uint32_t qpn, int psn
 	return sent == n ? answer("%d sent", n) : no_answer("%d of %d packets could be sent (root?)", sent, n);
 }
 
-/* ARG: QPN,COUNT. Packets that guess the PSN. */
+/* ARG: QPN,COUNT. Sends packets with guessed PSNs. */
 static int guess(struct rogue *r, const struct mode *m)
 {
 	unsigned qpn;
@@ -114,7 +114,7 @@ static int guess(struct rogue *r, const struct mode *m)
 	return send_packets(r, m->variant, qpn, -1, n);
 }
 
-/* ARG: QPN,PSN. One packet with the PSN that the queue pair waits for. */
+/* ARG: QPN,PSN. Sends one packet with the PSN that the queue pair expects. */
 static int exact(struct rogue *r, const struct mode *m)
 {
 	unsigned qpn, psn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Misbehaviour with pushes: asks the server to WRITE bytes that are not the client's, or to an address without memory. */
+/* Misbehaviour with pushes: makes the server WRITE to another client's bytes, or to an address without memory. */
 #include <stdio.h>
 #include <string.h>
 

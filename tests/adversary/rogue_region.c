@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Misbehaviour with one-sided memory: out of bounds, with wrong keys, in regions of other clients; and a client whose region
- * shows what others do to it. */
+/* Misbehaviour with one-sided memory: accesses out of bounds, with wrong keys, and to regions of other clients; and a
+ * client that checks whether others have changed its region. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct frame_hello hello_with_region(void)
 	return h;
 }
 
-/* A connection with a region of its own. */
+/* Connects with a region of its own. */
 static bool open_region(struct rogue *r, struct link *l)
 {
 	struct frame_hello h = hello_with_region();
@@ -44,10 +44,10 @@ static int say(int status)
 
 struct aim {
 	enum ibv_wr_opcode opcode;
-	bool from_end;		/* the offset is from the region's end */
+	bool from_end;		/* the offset counts from the region's end */
 	int offset;
 	uint32_t bytes;
-	uint32_t key_change;	/* added to the key */
+	uint32_t key_change;	/* added to the region's key */
 };
 
 static const struct aim aims[] = {
@@ -78,14 +78,14 @@ static int own(struct rogue *r, const struct mode *m)
 	addr = l.grant.region_addr + (a->from_end ? l.grant.region_bytes : 0) + (uint64_t)(int64_t)a->offset;
 	status = link_one_sided(&l, a->opcode, data, a->bytes, addr, l.grant.region_rkey + a->key_change);
 	link_free(&l);
-	/* Soft-RoCE may refuse an atomic that is not aligned without a word. */
+	/* Soft-RoCE may drop an unaligned atomic without a completion. */
 	return status == LINK_NO_WC && a->offset % 8 > 0 ? answer("no completion") : say(status);
 }
 
 /* ---- regions of other clients */
 
-/* Owner and intruder are connected. The intruder sends its request; then the owner's data must still be there. variant:
- * the opcode; bit 8: the intruder has no region of its own. */
+/* Connects an owner and an intruder. After the intruder's request the owner's data must be unchanged. variant: the
+ * opcode; bit 8: the intruder has no region of its own. */
 static int intrude(struct rogue *r, const struct mode *m)
 {
 	enum ibv_wr_opcode opcode = (enum ibv_wr_opcode)(m->variant & 0xff);
@@ -116,7 +116,7 @@ static int intrude(struct rogue *r, const struct mode *m)
 	return answer("wc: %s, the owner's data is %s", link_wc_name(status), intact ? "safe" : "not safe");
 }
 
-/* WRITEs to its own region with immediate data, which takes one of the server's receives, and wakes the server with an echo. */
+/* WRITEs to its own region with immediate data, which uses up a receive, then wakes the server with an echo. */
 static int immediate(struct rogue *r, const struct mode *m)
 {
 	uint8_t data[PROBE_BYTES] = { 0 };
@@ -134,7 +134,7 @@ static int immediate(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-/* ARG connections in turn, each of which READs where another client's data is, with a key that it guesses. */
+/* Opens ARG connections in turn, each of which READs from another client's region with a guessed key. */
 static int guess_keys(struct rogue *r, const struct mode *m)
 {
 	int n = r->arg ? atoi(r->arg) : 16, refused = 0;
@@ -147,7 +147,7 @@ static int guess_keys(struct rogue *r, const struct mode *m)
 						      owner.grant.region_addr, owner.grant.region_rkey))
 		return no_answer("no region with data");
 	for (int i = 0; i < n && open_region(r, &intruder); i++) {
-		/* Near the right one: on Soft-RoCE a key is an index and 8 random bits. */
+		/* Guess close to the right key: on Soft-RoCE a key is an index and 8 random bits. */
 		refused += link_one_sided(&intruder, IBV_WR_RDMA_READ, data, sizeof(data), owner.grant.region_addr,
 					  owner.grant.region_rkey ^ (uint32_t)(i & 0xff)) == IBV_WC_REM_ACCESS_ERR;
 		link_free(&intruder);
@@ -158,7 +158,7 @@ static int guess_keys(struct rogue *r, const struct mode *m)
 
 /* ---- regions that are left */
 
-/* The owner has written and left. Another connection reads with the old key. */
+/* The owner writes to its region and leaves; then another connection reads with the old key. */
 static int left(struct rogue *r, const struct mode *m)
 {
 	uint8_t data[PROBE_BYTES];
@@ -183,7 +183,7 @@ static int left(struct rogue *r, const struct mode *m)
 	return say(status);
 }
 
-/* The next owner of the memory must see nothing of the last owner's data. */
+/* The next owner of the memory must not see any of the previous owner's data. */
 static int zeroed(struct rogue *r, const struct mode *m)
 {
 	static uint8_t data[4096];
@@ -216,13 +216,13 @@ static int zeroed(struct rogue *r, const struct mode *m)
 
 #define CANARY_LOOKS_NS (200 * (long)NS_PER_MS)
 
-/* Of the pattern: no byte is as its neighbours, no page as the next. */
+/* The pattern: each byte differs from its neighbours, and each page from the next. */
 static uint8_t canary_byte(uint32_t at)
 {
 	return (uint8_t)(at * 31 + (at >> 8) * 7 + 1);
 }
 
-/* Writes the pattern over the whole region, or reads it all and counts bytes that differ. False if a request failed. */
+/* Writes the pattern to the whole region, or reads the region and counts wrong bytes. False if a request failed. */
 static bool canary_pass(struct link *l, enum ibv_wr_opcode opcode, uint32_t *differ)
 {
 	static uint8_t data[LINK_BUF_BYTES];
@@ -232,7 +232,8 @@ static bool canary_pass(struct link *l, enum ibv_wr_opcode opcode, uint32_t *dif
 		n = bytes - at < sizeof(data) ? bytes - at : (uint32_t)sizeof(data);
 		for (uint32_t i = 0; i < n; i++)
 			data[i] = canary_byte(at + i);
-		if (link_one_sided(l, opcode, data, n, l->grant.region_addr + at, l->grant.region_rkey) != IBV_WC_SUCCESS)
+		if (link_one_sided(l, opcode, data, n, l->grant.region_addr + at,
+				   l->grant.region_rkey) != IBV_WC_SUCCESS)
 			return false;
 		for (uint32_t i = 0; i < n; i++)
 			*differ += data[i] != canary_byte(at + i);
@@ -240,7 +241,7 @@ static bool canary_pass(struct link *l, enum ibv_wr_opcode opcode, uint32_t *dif
 	return true;
 }
 
-/* Fills its region, which is nobody else's, and reads it again and again until SIGUSR1 comes. */
+/* Fills its own region and checks it again and again until SIGUSR1 comes. */
 static int canary(struct rogue *r, const struct mode *m)
 {
 	const struct timespec pause = { .tv_nsec = CANARY_LOOKS_NS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients over TCP and TLS (--transport) that break the rules of records, of proofs and of messages, or stop in the middle. */
+/* Clients over TCP and TLS (--transport) that break the rules of records, proofs or messages, or stop midway. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -21,17 +21,17 @@
 #define MESSAGE_BYTES 64u
 #define PROOF_BYTES (RECORD_HEADER_BYTES + PDATA_PROOF_BYTES)
 #define CROWD_CREDITS 16
-#define QUIET_NS (300 * NS_PER_MS)	/* what the server has to say comes sooner */
+#define QUIET_NS (300 * NS_PER_MS)	/* after this time without a byte, the server has nothing to say */
 #define SIP_BYTES 80u
-#define SIP_MS 100	/* 800 bytes a second: below the 1,024 that the server demands, but its kernel sees that something is read */
+#define SIP_MS 100	/* 800 bytes/s: below the required 1,024, but the server's kernel sees progress */
 
-/* A client with its GRANT, and perhaps its connection. */
+/* A client with its GRANT, and its connection if it has one. */
 struct end {
 	struct rogue *r;
-	struct wire wire;	/* over TLS, the connection */
+	struct wire wire;	/* also the connection, over TLS */
 	struct reply reply;
 	struct auth_keys keys;
-	int fd;			/* over TCP, the connection; -1: none */
+	int fd;			/* the connection over TCP; -1: none */
 };
 
 static bool is_tls(const struct end *e)
@@ -69,7 +69,7 @@ static bool end_grant(struct rogue *r, struct end *e, uint16_t depth)
 	return true;
 }
 
-/* Over TCP; false, with a line, if nobody listens. */
+/* Connects over TCP; prints a line and returns false if nobody listens. */
 static bool end_dial(struct end *e)
 {
 	struct rogue to = *e->r;
@@ -97,7 +97,7 @@ static bool end_write(struct end *e, const void *data, size_t n)
 	return true;
 }
 
-/* Reads up to `n` bytes, for so long; *closed: the server closed. Returns how many. */
+/* Reads up to `n` bytes for at most `ns`; *closed: the server closed. Returns how many bytes it read. */
 static size_t end_read(struct end *e, uint8_t *out, size_t n, uint64_t ns, bool *closed)
 {
 	uint64_t deadline_ns = clock_now_ns() + ns, now;
@@ -166,7 +166,7 @@ static void put_proof(struct end *e, uint8_t out[PROOF_BYTES])
 
 /* ---- what comes */
 
-/* "closed", "nothing", "answered", or "rejected: CODE". */
+/* Prints "closed", "nothing", "answered", or "rejected: CODE". */
 static int say_what_comes(struct end *e)
 {
 	uint8_t in[RECORD_HEADER_BYTES + MESSAGE_BYTES];
@@ -186,7 +186,7 @@ static int say_what_comes(struct end *e)
 	return answer(r.kind == RECORD_PROOF ? "proven" : r.kind == RECORD_MESSAGES ? "answered" : "another record");
 }
 
-/* Connected as one should be, with up to `depth` credits. */
+/* Connects correctly, with up to `depth` credits. */
 static bool end_live_deep(struct rogue *r, struct end *e, uint16_t depth)
 {
 	uint8_t proof[PROOF_BYTES];
@@ -199,7 +199,8 @@ static bool end_live_deep(struct rogue *r, struct end *e, uint16_t depth)
 	if (!end_dial(e))
 		return false;
 	put_proof(e, proof);
-	if (end_write(e, proof, sizeof(proof)) && end_read(e, proof, sizeof(proof), r->timeout_ns, &closed) == sizeof(proof))
+	if (end_write(e, proof, sizeof(proof)) &&
+	    end_read(e, proof, sizeof(proof), r->timeout_ns, &closed) == sizeof(proof))
 		return true;
 	no_answer("the server shows no proof");
 	return false;
@@ -220,8 +221,10 @@ bool socket_check(struct rogue *r)
 		end_close(&e);
 		return false;
 	}
-	works = end_write(&e, out, put_echo(out)) && end_read(&e, in, sizeof(in), r->timeout_ns, &closed) == sizeof(in) &&
-		end_write(&e, out, put_record(out, RECORD_BYE, 0)) && end_read(&e, in, 1, r->timeout_ns, &closed) == 0 && closed;
+	works = end_write(&e, out, put_echo(out)) &&
+		end_read(&e, in, sizeof(in), r->timeout_ns, &closed) == sizeof(in) &&
+		end_write(&e, out, put_record(out, RECORD_BYE, 0)) &&
+		end_read(&e, in, 1, r->timeout_ns, &closed) == 0 && closed;
 	end_close(&e);
 	if (!works)
 		no_answer("a client that keeps to the protocol is not served");
@@ -230,12 +233,14 @@ bool socket_check(struct rogue *r)
 
 /* ---- modes */
 
-enum spoilt { LONG, KIND, RESERVED, IMM, PROOF_AGAIN, TYPE, LENGTH, EMPTY, PUSH_REGION, PUSH_HUGE, FLOOD, BYE_AND_MORE };
+enum spoilt { LONG, KIND, RESERVED, IMM, PROOF_AGAIN, TYPE, LENGTH, EMPTY, PUSH_REGION, PUSH_HUGE, FLOOD,
+	       BYE_AND_MORE };
 
-/* Fills in what is sent on a live connection. Returns its size. */
+/* Writes what is sent on a live connection. Returns its size. */
 static size_t spoil(enum spoilt how, const struct frame_grant *g, uint8_t *out, size_t size)
 {
-	struct msg_push push = { .bytes = how == PUSH_HUGE ? g->message_bytes : 1, .region_offset = how == PUSH_REGION };
+	struct msg_push push = { .bytes = how == PUSH_HUGE ? g->message_bytes : 1,
+				 .region_offset = how == PUSH_REGION };
 	size_t n = put_echo(out);
 
 	switch (how) {
@@ -266,7 +271,7 @@ static size_t spoil(enum spoilt how, const struct frame_grant *g, uint8_t *out, 
 	case PUSH_HUGE:
 		return put_push(&push, out);
 	case FLOOD:
-		/* At once, so that the server finds all of them with one look. */
+		/* Send them in one piece, so that the server finds all of them at once. */
 		for (uint32_t i = 0; i < 4u * g->credits && n + RECORD_HEADER_BYTES + MESSAGE_BYTES <= size; i++)
 			n += put_echo(out + n);
 		break;
@@ -290,7 +295,7 @@ static int break_a_rule(struct rogue *r, const struct mode *m)
 			uint8_t in[4096];
 			bool closed = false;
 
-			/* What was answered before does not matter. */
+			/* Ignore answers to earlier messages. */
 			while (end_read(&e, in, sizeof(in), r->timeout_ns, &closed) == sizeof(in))
 				;
 			status = answer(closed ? "closed" : "still connected");
@@ -300,7 +305,7 @@ static int break_a_rule(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-/* A byte at a time. */
+/* Sends a message one byte at a time. */
 static int drip(struct rogue *r, const struct mode *m)
 {
 	uint8_t out[RECORD_HEADER_BYTES + MESSAGE_BYTES];
@@ -320,7 +325,7 @@ static int drip(struct rogue *r, const struct mode *m)
 
 enum leaving { HALF_A_RECORD, RESET, END_OF_STREAM };
 
-/* Half a record, and then nothing more of this client, in whichever way. The server says nothing to it. */
+/* Sends half a record and then stops, resets or ends the stream. The server must not answer. */
 static int stop_in_the_middle(struct rogue *r, const struct mode *m)
 {
 	const struct linger none = { .l_onoff = 1 };
@@ -342,7 +347,7 @@ static int stop_in_the_middle(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-/* Bytes that have come and that nobody has read; -1: the server closed. */
+/* Returns the number of received bytes that nobody has read; -1: the server closed. */
 static int unread(const struct end *e)
 {
 	int fd = is_tls(e) ? tls_fd(e->wire.tls) : e->fd, n = 0;
@@ -351,7 +356,7 @@ static int unread(const struct end *e)
 	return poll(&p, 1, 0) > 0 || ioctl(fd, FIONREAD, &n) ? -1 : n;
 }
 
-/* Waits until unread() is no longer `n`, for so long. Returns what it is then. */
+/* Waits up to `ns` until unread() differs from `n`, and returns its value. */
 static int await_more(const struct end *e, int n, uint64_t ns)
 {
 	uint64_t until_ns = clock_now_ns() + ns;
@@ -364,8 +369,8 @@ static int await_more(const struct end *e, int n, uint64_t ns)
 	return now;
 }
 
-/* Reads SIP_BYTES every SIP_MS until the server resets the connection or --timeout has passed. A reset is the only end that poll
- * reports here. */
+/* Reads SIP_BYTES every SIP_MS until the server resets the connection or --timeout has passed. poll reports no other
+ * end here. */
 static int sip(struct rogue *r, struct end *e)
 {
 	uint64_t until_ns = clock_now_ns() + r->timeout_ns;
@@ -380,17 +385,17 @@ static int sip(struct rogue *r, struct end *e)
 	return answer("still connected");
 }
 
-/* Asks for the longest answers, one at a time so that no credit is exceeded, and reads none. When its receive
- * buffer is full, it stays silent for --timeout, or reads slowly (variant 1, see sip). A client that reads nothing is not told when
- * the server drops it; only the server's statistics show that. */
+/* Asks for the longest answers, one at a time so that no credit is exceeded, and reads none. When its receive buffer is
+ * full, it stays silent for --timeout, or reads slowly (variant 1, see sip). A client that reads nothing cannot see
+ * that the server drops it; only the server's statistics show that. */
 static int never_read(struct rogue *r, const struct mode *m)
 {
-	const int small = 1;	/* the kernel makes it as small as it can be (socket(7)) */
+	const int small = 1;	/* the kernel uses its minimum instead (socket(7)) */
 	uint8_t out[RECORD_HEADER_BYTES + MSG_HEADER_BYTES + MSG_PUSH_BYTES];
 	int had, has = 0, status = ROGUE_NO_ANSWER;
 	struct end e;
 
-	/* Set later, the buffer would have room for what the server may send until then, and take it without being read. */
+	/* Narrow the buffer before connecting: later is too late for what the server has already sent. */
 	r->narrow = m->variant;
 	if (end_live(r, &e)) {
 		struct msg_push push = { .bytes = e.reply.grant.message_bytes - MSG_HEADER_BYTES };
@@ -415,8 +420,8 @@ static int never_read(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-/* As many clients as the mode's argument says. Each asks for as many of the longest echoes as it has credits, and reads none. They
- * stay until they are killed. */
+/* Connects ARG clients, each of which asks for the longest echo once per credit and reads none. They stay until they
+ * are killed. */
 static int deaf_crowd(struct rogue *r, const struct mode *m)
 {
 	const int small = 1;
@@ -450,7 +455,7 @@ static int deaf_crowd(struct rogue *r, const struct mode *m)
 
 enum proof { PROOF_RIGHT, PROOF_HMAC, PROOF_SESSION, PROOF_KIND, PROOF_LENGTH, PROOF_GARBAGE, PROOF_NONE, PROOF_PART };
 
-/* Over TCP: what is shown instead of the proof. */
+/* Over TCP: sends something wrong instead of the proof. */
 static int show(struct rogue *r, const struct mode *m)
 {
 	uint8_t proof[PROOF_BYTES];
@@ -476,7 +481,7 @@ static int show(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-/* A message behind the proof, before the server has shown its own; behind a wrong one (variant) it is not to cost the code. */
+/* Sends a message right behind the proof. After a wrong proof (variant 1) the refusal must still arrive. */
 static int show_early(struct rogue *r, const struct mode *m)
 {
 	uint8_t out[PROOF_BYTES + RECORD_HEADER_BYTES + MESSAGE_BYTES], in[PROOF_BYTES];
@@ -496,7 +501,7 @@ static int show_early(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-/* The second connection with the session of one that is live. */
+/* Opens a second connection with the session of a live one. */
 static int session_twice(struct rogue *r, const struct mode *m)
 {
 	uint8_t proof[PROOF_BYTES];
@@ -518,7 +523,7 @@ static int session_twice(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-/* TLS from one address, TCP from another: --source is that of both, so the mode's argument is the second. */
+/* TLS comes from one address (--source), TCP from another (the mode's argument, since --source is for both). */
 static int other_address(struct rogue *r, const struct mode *m)
 {
 	uint8_t proof[PROOF_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that hold queue pair numbers in the connection manager of their host, so that it refuses them as stale in the
- * connections of others. Each mode holds them until the process is killed. */
+/* Clients that hold queue pair numbers in their host's connection manager, so that it refuses them as stale for other
+ * connections. Each mode holds them until the process is killed. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ static uint32_t how_many(const struct rogue *r)
 	return n < 1 ? 1 : n > (int)LINKS_MAX ? LINKS_MAX : (uint32_t)n;
 }
 
-/* The server ends the connection, and asks to disconnect. Nobody answers. */
+/* Makes the server end the connection and send a disconnect request, which nobody answers. */
 static bool is_cut_off(struct link *l)
 {
 	static const uint8_t no_message[64];
@@ -44,7 +44,7 @@ static int keep_ids(struct rogue *r, const struct mode *m)
 	return ROGUE_ANSWERED;
 }
 
-/* Everything up to the request. */
+/* Does everything that comes before the request. */
 static bool prepare(struct rogue *r, struct link *l)
 {
 	if (link_new(r, l) || !link_grant(l, NULL))
@@ -53,7 +53,7 @@ static bool prepare(struct rogue *r, struct link *l)
 	return link_resolve(l, 0);
 }
 
-/* The request claims this number, and is right in all else. */
+/* Sends a request that is correct except for the claimed QP number. */
 static bool request(struct link *l, uint32_t qpn)
 {
 	uint8_t data[PDATA_PROOF_BYTES];
@@ -63,7 +63,7 @@ static bool request(struct link *l, uint32_t qpn)
 	return link_request(l, data, sizeof(data));
 }
 
-/* Claims the number ARG. */
+/* Claims the QP number ARG. */
 static int claim(struct rogue *r, const struct mode *m)
 {
 	(void)m;
@@ -75,7 +75,7 @@ static int claim(struct rogue *r, const struct mode *m)
 	return ROGUE_ANSWERED;
 }
 
-/* Claims the ARG numbers that the device gives out next. */
+/* Claims the next ARG numbers that the device will give out. */
 static int claim_next(struct rogue *r, const struct mode *m)
 {
 	uint32_t n = how_many(r), last = 0, accepted = 0;

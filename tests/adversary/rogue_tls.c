@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Misbehaviour in TLS itself, which common/tls/ has no functions for: OpenSSL is called here. */
+/* Misbehaviour in TLS itself. common/tls/ has no functions for it, so this file calls OpenSSL. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 
 #define KEY_UPDATES 4000
 
-/* A client's side, with a blocking socket. */
+/* A TLS client with a blocking socket. */
 struct raw {
 	SSL_CTX *ctx;
 	SSL *ssl;
@@ -32,7 +32,7 @@ static void raw_close(struct raw *w)
 		close(w->fd);
 }
 
-/* Up to the handshake. */
+/* Connects TCP and prepares the handshake. */
 static bool raw_begin(struct rogue *r, struct raw *w)
 {
 	static const unsigned char alpn[] = FRAME_ALPN;
@@ -54,7 +54,7 @@ static bool raw_open(struct rogue *r, struct raw *w)
 	return raw_begin(r, w) && SSL_connect(w->ssl) == 1;
 }
 
-/* Reads a frame and keeps its header. */
+/* Reads a frame and keeps only its header. */
 static bool read_frame(struct raw *w, struct frame_header *h)
 {
 	uint8_t buf[FRAME_HEADER_BYTES];
@@ -66,12 +66,13 @@ static bool read_frame(struct raw *w, struct frame_header *h)
 	if (frame_decode_header(buf, FRAME_REPORT_BYTES_MAX, h))
 		return false;
 	for (size_t have = FRAME_HEADER_BYTES; have < h->length; have += got)
-		if (SSL_read_ex(w->ssl, buf, h->length - have < sizeof(buf) ? h->length - have : sizeof(buf), &got) != 1)
+		if (SSL_read_ex(w->ssl, buf, h->length - have < sizeof(buf) ? h->length - have : sizeof(buf),
+				&got) != 1)
 			return false;
 	return true;
 }
 
-/* Asks for INFO, so that the server's main thread has the connection, and reads the answer. */
+/* Asks for INFO and reads the answer, so that the server's main thread owns the connection. */
 static bool become_control(struct raw *w)
 {
 	uint8_t buf[FRAME_CONTROL_BYTES];
@@ -81,7 +82,7 @@ static bool become_control(struct raw *w)
 	return SSL_write(w->ssl, buf, (int)n) == (int)n && read_frame(w, &h);
 }
 
-/* Over --transport tls, the connection of a client. */
+/* Sends a HELLO and reads the GRANT: with --transport tls this is then a client's connection. */
 static bool become_client(struct raw *w)
 {
 	struct frame_hello hello = wire_good_hello();
@@ -92,7 +93,7 @@ static bool become_client(struct raw *w)
 	return SSL_write(w->ssl, buf, (int)n) == (int)n && read_frame(w, &h) && h.type == FRAME_GRANT;
 }
 
-/* The bytes of `n` key updates, each under the key of the one before. NULL if that fails. */
+/* Returns the bytes of `n` key updates, each encrypted with the key of the one before; NULL on failure. */
 static BIO *key_updates(struct raw *w, int n)
 {
 	BIO *out = BIO_new(BIO_s_mem());
@@ -110,7 +111,7 @@ static BIO *key_updates(struct raw *w, int n)
 	return NULL;
 }
 
-/* Writes for as long as the server takes it, which is until it has cut this client off. */
+/* Writes until everything is sent or the server has cut this client off. */
 static void write_all(int fd, const char *data, size_t n)
 {
 	ssize_t sent;
@@ -136,7 +137,7 @@ static bool become(struct raw *w, enum updater who)
 	return false;
 }
 
-/* Sends ARG key updates in one piece after the handshake. variant: as whom. */
+/* Sends ARG key updates in one piece after the handshake. variant: the sender (enum updater). */
 static int sends_key_updates(struct rogue *r, const struct mode *m)
 {
 	int n = r->arg ? atoi(r->arg) : KEY_UPDATES;
@@ -160,7 +161,7 @@ static int sends_key_updates(struct rogue *r, const struct mode *m)
 	return closed ? answer("closed") : no_answer("the connection stays open");
 }
 
-/* Takes a ticket and says in it that early data is welcome, for the server does not. */
+/* Gets a ticket and marks it as good for early data, which the server does not. */
 static SSL_SESSION *take_session(struct rogue *r)
 {
 	struct frame_hello hello = wire_good_hello();

@@ -111,7 +111,7 @@ static bool parse_term(const char *text, struct term *t)
 	return false;
 }
 
-/* The element with this index, or the count of the failure with this stage and the code that follows. */
+/* Returns the element with this index, or the count of the failure with this stage and the code that follows. */
 static json_t *find_in_list(json_t *list, const char *stage, char **rest)
 {
 	const char *code;
@@ -132,7 +132,7 @@ static json_t *find_in_list(json_t *list, const char *stage, char **rest)
 	return NULL;
 }
 
-/* NULL if the path names nothing. */
+/* Returns NULL if the path names nothing. */
 static json_t *find(json_t *report, const char *path)
 {
 	char copy[128], *rest = copy, *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TCP and TLS of a raw client, with blocking semantics on non-blocking sockets. See wire.h. */
+/* TCP and TLS of a raw client: blocking calls on non-blocking sockets. See wire.h. */
 #include "tests/adversary/wire.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ int wire_tcp(const struct rogue *r, const char *source)
 	struct timeval limit = { .tv_sec = (time_t)(r->timeout_ns / NS_PER_S) + 1 };
 	int fd = socket(r->server.ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct addr from = r->source.len ? r->source : r->dev.addr;
-	int ret = 0, small = 1;	/* the kernel makes it as small as it can be (socket(7)) */
+	int ret = 0, small = 1;	/* the kernel uses its minimum instead (socket(7)) */
 
 	if (fd < 0)
 		return -errno;
@@ -49,7 +49,7 @@ int wire_tcp(const struct rogue *r, const char *source)
 	return ret;
 }
 
-/* True if the call is to be repeated; false if `st` is an end, which is then in *out. */
+/* True if the call should be repeated; false if `st` ends it, with the outcome in *out. */
 static bool go_on(struct wire *w, enum tls_status st, uint64_t deadline_ns, struct reply *out)
 {
 	struct fail f;
@@ -88,7 +88,7 @@ bool wire_handshake(struct wire *w, struct reply *out)
 	return st == TLS_DONE && tls_flush(w->tls) == TLS_DONE;
 }
 
-/* Recorded from a handshake over a socket pair. */
+/* The ClientHello is recorded from a handshake over a socket pair. */
 ssize_t wire_client_hello(struct rogue *r, uint8_t *buf, size_t size)
 {
 	int pair[2];

@@ -23,7 +23,7 @@ enum reply_kind {
 	REPLY_GRANT,
 	REPLY_REFUSE,
 	REPLY_REPORT,
-	REPLY_CLOSED,	/* the peer closed, in whichever way */
+	REPLY_CLOSED,	/* the peer closed, in any way */
 	REPLY_TLS,	/* TLS failed: see text */
 	REPLY_NONE,	/* nothing came in time */
 	REPLY_BROKEN,	/* a frame that does not decode */
@@ -36,45 +36,45 @@ struct reply {
 	char text[160];
 };
 
-/* A TCP connection to the server, non-blocking; from the address `source`, or --source if that is NULL. Its descriptor, or
- * -errno. */
+/* Opens a non-blocking TCP connection to the server, from `source`, or from --source if that is NULL. Returns its
+ * descriptor, or -errno. */
 int wire_tcp(const struct rogue *r, const char *source) __attribute__((warn_unused_result));
 
-/* The bytes of a ClientHello of this client; their number, 0 or -1 if there are none. */
+/* Writes the bytes of a ClientHello to `buf`. Returns their number, 0 or -1 on failure. */
 ssize_t wire_client_hello(struct rogue *r, uint8_t *buf, size_t size);
 
-/* TCP and the TLS handshake. True, or false with the reason in `out`. */
+/* Opens TCP and does the TLS handshake. On failure returns false with the reason in `out`. */
 bool wire_open(struct rogue *r, const char *source, struct wire *w, struct reply *out);
-/* Drives the handshake of w->tls, whichever side it is. */
+/* Drives the handshake of w->tls, as client or server. */
 bool wire_handshake(struct wire *w, struct reply *out);
 void wire_close(struct wire *w);
 
-/* False if the connection broke or took nothing in time. */
+/* False if the connection broke or accepted nothing in time. */
 bool wire_write(struct wire *w, const void *data, size_t n);
 
-/* Exactly `n` bytes; otherwise false, with the reason in `out`. */
+/* Reads exactly `n` bytes; on failure returns false with the reason in `out`. */
 bool wire_read_bytes(struct wire *w, void *buf, size_t n, struct reply *out);
 
-/* The next frame, or what came instead of one. */
+/* Reads the next frame; `out` says what came. */
 void wire_read(struct wire *w, struct reply *out);
 
-/* Sends a HELLO; the reply is in `out`. */
+/* Sends a HELLO and reads the reply into `out`. */
 void wire_hello(struct wire *w, const struct frame_hello *h, struct reply *out);
 
-/* wire_open, and then wire_hello. */
+/* wire_open, then wire_hello. */
 void wire_open_hello(struct rogue *r, const struct frame_hello *h, struct wire *w, struct reply *out);
-/* The same on a connection of its own, which is closed then: a session that is granted is not used. */
+/* The same on a connection of its own, which is closed afterwards without using a granted session. */
 void wire_ask(struct rogue *r, const struct frame_hello *h, struct reply *out);
 
-/* Says what came: "granted", "refused: bad_request: ...", "closed", "tls: ...". A mode's status. */
+/* Prints the reply: "granted", "refused: bad_request: ...", "closed", "tls: ...". Returns a mode's status. */
 int wire_answer(const struct reply *reply);
 
-/* Waits until the peer of a plain TCP connection closed it; what it sends is thrown away. */
+/* Waits until the peer of a plain TCP connection has closed it; discards what the peer sends. */
 bool wire_await_close(int fd, uint64_t timeout_ns);
 
-/* An acceptable HELLO with a random PSN; without one over a socket. */
+/* Returns an acceptable HELLO with a random PSN, or without one if the transport is a socket. */
 struct frame_hello wire_good_hello(void);
-/* What it asks for. */
+/* Sets the transport that wire_good_hello asks for. */
 void wire_use(enum transport t);
 
 #endif

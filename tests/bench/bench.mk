@@ -1,5 +1,5 @@
-# Comparisons with other programs (docs/bench.md). Included by the top Makefile, which defines B, CC,
-# CFLAGS_ALL and the rule for objects. tls_handshakes and tls_bytes are not rampart's: they link none of its objects.
+# Comparisons with other programs (docs/bench.md). The top Makefile includes this file and defines B, CC, CFLAGS_ALL and
+# the rule for objects. tls_handshakes and tls_bytes are not rampart's and link none of its objects.
 
 BENCH_HANDSHAKES := $(B)/bench/tls_handshakes
 BENCH_BYTES := $(B)/bench/tls_bytes
@@ -12,7 +12,7 @@ $(BENCH_BYTES): $(B)/tests/bench/tls_bytes.o
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -o $@ $^ -lssl -lcrypto $(LDFLAGS)
 
-# The same set-up as for `make run`.
+# The same preparation as for `make run`.
 bench-connect:
 	$(need_release)
 	@scripts/install-deps
@@ -27,7 +27,7 @@ bench-data:
 	@scripts/make-certs
 	@scripts/bench-data $(ARGS)
 
-# The tallies of both scripts are added up to one.
+# Adds the tallies of both scripts.
 check-bench: $(BENCH_HANDSHAKES) $(BENCH_BYTES)
 	@scripts/make-certs
 	@rm -f $(B)/bench-*.tally $(B)/bench.tally

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Helpers of the tests of the comparisons, on top of those of the Soft-RoCE tests. Sourced by test_bench_*.sh,
-# which set $bench to the name of what they test. They need no device: what would is a stand-in.
+# Helpers for the tests of the comparisons, on top of those of the Soft-RoCE tests. test_bench_*.sh source this file and
+# set $bench to the name of the script under test. They need no device: stand-ins replace the programs that would.
 # shellcheck disable=SC2034,SC2154  # some of this is for the scripts that source it; they set $bench
 
 . tests/soft_roce/lib.sh
@@ -18,13 +18,13 @@ from_json() { # NAME WANTED FILTER
     is "$1" "$(jq -c "$3" "$tmp"/results/*/bench.json 2>&1)" "$2"
 }
 
-# $output is what `gives` saw of it.
+# $output is the output of the script that `gives` ran.
 prints_what_it_writes() {
     is "bench.txt is what was printed" "$(cat "$tmp"/results/*/bench.txt)" \
         "$(grep -v -e "^$bench: " -e '^Results: ' <<<"$output")"
 }
 
-# The stand-in for performance_test hangs in its call of this number, and is interrupted.
+# The stand-in for performance_test hangs in the call with this number, and the script is interrupted.
 interrupted() { # CALL WHERE COMMAND...
     local where=$2
     echo "$1" >"$tmp/hang"
@@ -37,8 +37,8 @@ interrupted() { # CALL WHERE COMMAND...
     is "no scratch folder is left" "$(echo build/"$bench".*)" "$scratch_before"
 }
 
-# Without a device the script runs itself in a micro-VM, with its own options: here in a copy of the scripts that
-# has a stand-in for softroce.
+# Without a device the script runs itself in a micro-VM with its own options. Tests that in a copy of the scripts with a
+# stand-in for softroce.
 enters_vm() { # MEMORY OWN OPTIONS...
     local memory=$1 script=$tmp/copy/scripts/$bench
     shift
@@ -62,8 +62,8 @@ uses_wrongly() { # ARGUMENTS...; each one text of several words
     gives "--help" 0 '--pairs N' "scripts/$bench" --help
 }
 
-# The beginning of a stand-in for performance_test. Sets here, steps, json and workload, poll and the like from
-# the options of those names.
+# Prints the beginning of a stand-in for performance_test. It sets $here, and $steps, $json, $workload, $poll and others
+# from the options of those names.
 stand_in_performance_test() {
     cat <<'END_OF_STAND_IN'
 #!/bin/bash

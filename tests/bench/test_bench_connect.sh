@@ -1,8 +1,8 @@
 #!/bin/bash
-# Tests of scripts/bench-connect: what it computes and reads, from recorded output; its way through the pairs,
-# with stand-ins for the programs that need a device; and tls_handshakes, which needs none.
+# Tests of scripts/bench-connect: its arithmetic and its reading of recorded output; its way through the pairs, with
+# stand-ins for the programs that need a device; and tls_handshakes, which needs none.
 #
-# The folder samples/ has what cmtime (rdma-core 44) printed for 20 connections, for 20 to a port where nobody
+# The folder samples/ contains what cmtime (rdma-core 44) printed for 20 connections, for 20 to a port where nobody
 # listens, and for 3 to an address without a route.
 # shellcheck disable=SC2016  # a $ in single quotes is jq's
 
@@ -23,7 +23,7 @@ computes "ratios of a pair" \
 computes "numbers in the table" '["12.35","0.996","-","0.0","1,234,567","10,000","100","7"]' '[
     (12.345 | fixed(2)), (0.9961 | fixed(3)), (null | fixed(1)), (0 | fixed(1)),
     (1234567, 10000, 100, 7 | thousands)]' -n
-# The ratio of the medians would be 1, the median of the ratios is 2.
+# The ratio of the medians would be 1; the median of the ratios is 2.
 computes "ratios are taken pair by pair; a target holds at 10,000 only" '[2,1,4,0.7,false,null,null]' '
     def p($rdma; $cmtime):
         pair(1; []; {rdma: {us_per_connection: $rdma}, cmtime: {us_per_connection: $cmtime}});
@@ -64,7 +64,7 @@ cmtime_says "a garbled row" '{"error":"cmtime'\''s table is another one"}' 's/^c
 computes "cmtime: a warning about another device is no failure" 2700.9 'cmtime_side(20).us_per_connection' -R -s \
     "$tmp/cmtime.txt"
 
-# ---- the way through, with stand-ins for what needs a device
+# ---- the way through, with stand-ins for the programs that need a device
 
 mkdir "$tmp/bin" "$tmp/b" "$tmp/b/bench"
 ln -s "$handshakes" "$tmp/b/bench/tls_handshakes"
@@ -136,7 +136,7 @@ from_json "a failed side has no figure, and no ratio" '["failed",["resumed","cmt
     '[.status, [.failures[].side], (.counts[0].ratios[].median), .counts[0].us_per_connection.full.median,
       (.failures[0].why == "19 of 20 handshakes were resumed")]'
 
-# The probe, two in the first pair, and the first in the second.
+# The first three calls are the probe and both runs of pair 1, so the fourth is the first run of pair 2.
 reset 0
 interrupted 4 'pair 2 of 2' "${run[@]}" --pairs 2
 from_json "what was measured is kept" '["interrupted",1]' '[.status, (.counts[0].pairs | length)]'

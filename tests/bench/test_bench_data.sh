@@ -1,10 +1,10 @@
 #!/bin/bash
-# Tests of scripts/bench-data: what it computes and reads, from recorded output, and its way through the pairs,
-# with stand-ins for the programs that need a device.
+# Tests of scripts/bench-data: its arithmetic and its reading of recorded output, and its way through the pairs, with
+# stand-ins for the programs that need a device.
 #
-# The folder samples/ has what perftest 4.5, fi_pingpong 1.17 and qperf 0.4.11 printed over Soft-RoCE: ib_send_lat
-# with 1,000 iterations, ib_send_bw with 6,400, the same with -e and -l 64, ib_read_bw -e with 64, and ib_send_lat
-# where nobody listened.
+# The folder samples/ contains what perftest 4.5, fi_pingpong 1.17 and qperf 0.4.11 printed over Soft-RoCE: ib_send_lat
+# with 1,000 iterations, ib_send_bw with 6,400, the same with -e and -l 64, ib_read_bw -e with 64, and ib_send_lat where
+# nobody listened.
 # shellcheck disable=SC2016  # a $ in single quotes is jq's
 
 bench="bench-data"
@@ -49,7 +49,7 @@ computes "what is taken from run.json" \
 
 # ---- what the programs print
 
-# $n and $us are the iterations and the time that its client took.
+# $n and $us are the iterations of the client and the time that they took.
 perftest_says() { # NAME WANTED PROGRAM SIZE SAMPLE [SED SCRIPT]
     sed "${6:-}" "$samples/perftest_$5.txt" >"$tmp/said.txt"
     computes "$3: $1" "$2" 'try (perftest_side($program; $size; $n; $us; ""; null) |
@@ -115,7 +115,7 @@ computes "iperf3: an error, and no JSON" '["iperf3 said: no route","iperf3 said 
 computes "bare TLS: bytes, with the cipher of rampart" '[{"mb_per_s":704},"tls_bytes said: bytes_per_s=7 cipher=OTHER"]' \
     '["bytes_per_s=704000000 cipher=TLS_AES_128_GCM_SHA256\n", "bytes_per_s=7 cipher=OTHER\n" | try openssl_side(""; "") catch .]' -n
 
-# ---- the way through, with stand-ins for what needs a device. They take the time that they say they took.
+# ---- the way through, with stand-ins for the programs that need a device; they run for as long as they report
 
 mkdir "$tmp/bin"
 {
@@ -130,8 +130,8 @@ jq --argjson n "$steps" --argjson joined "$coalesce" --arg run "$workload $poll"
 exit 4
 END_OF_STAND_IN
 } >"$tmp/bin/performance_test"
-# A round trip of 10 us, 64,000 messages a second, 600 MiB/s, and twice that with -l 16. $failing is what fails,
-# as often as $failures says.
+# The stand-in reports 10 us per round trip, 64,000 messages a second and 600 MiB/s, and twice that with -l 16. The
+# program named in $failing fails as often as $failures says.
 cat >"$tmp/bin/ib_send_lat" <<'END_OF_STAND_IN'
 #!/bin/bash
 here=${0%/bin/*}
@@ -167,7 +167,7 @@ END_OF_STAND_IN
 for name in ib_write_lat ib_read_lat ib_send_bw ib_write_bw ib_read_bw fi_pingpong qperf; do
     ln -s ib_send_lat "$tmp/bin/$name"
 done
-# Those over sockets: a server that is stopped, or ends when its client has.
+# Stand-ins for the programs over sockets: their server is stopped, or ends after its client.
 mkdir "$tmp/bench"
 cat >"$tmp/bin/sockperf" <<'END_OF_STAND_IN'
 #!/bin/bash
@@ -253,7 +253,7 @@ echo LISTEN >"$tmp/listening"
 limit=60 gives "a port that is taken" 1 'FAILED: pair 1, send_lat_event: TCP port 18515 is taken' \
     "${run[@]}" --pairs 1 --tests lat_event
 
-# The probe, one in the first pair, and the one in the second.
+# The first two calls are the probe and pair 1, so the third is pair 2.
 reset never 0
 interrupted 3 'pair 2 of 2' "${run[@]}" --pairs 2 --tests lat_event
 from_json "what was measured is kept" '["interrupted",1]' '[.status, (.pairs | length)]'

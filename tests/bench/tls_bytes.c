@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How many bytes a second TLS 1.3 carries in a simple use of OpenSSL: one end writes, the other reads, both block.
- * scripts/bench-data compares rampart with it (docs/bench.md). It uses nothing of common/, and ends at the first failure.
- */
+/* Measures how many bytes a second TLS 1.3 carries in a simple use of OpenSSL: one end writes, the other reads, both
+ * block. scripts/bench-data compares rampart with it (docs/bench.md), so it uses nothing of common/. It ends at the
+ * first failure. */
 #include <err.h>
 #include <getopt.h>
 #include <netinet/in.h>
@@ -29,7 +29,7 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The settings of both ends, those of common/tls/tls.c. */
+/* The settings of both ends are those of common/tls/tls.c. */
 static SSL_CTX *new_ctx(const SSL_METHOD *method)
 {
 	SSL_CTX *ctx = SSL_CTX_new(method);
@@ -60,7 +60,7 @@ static int new_socket(void)
 	return fd;
 }
 
-/* Reads what one client sends, to its end. */
+/* Reads everything that one client sends. */
 static void serve(struct sockaddr_in *at, const char *certs)
 {
 	SSL_CTX *ctx = new_ctx(TLS_server_method());
@@ -74,8 +74,8 @@ static void serve(struct sockaddr_in *at, const char *certs)
 	snprintf(path, sizeof(path), "%s/server.key", certs);
 	if (SSL_CTX_use_PrivateKey_file(ctx, path, SSL_FILETYPE_PEM) != 1)
 		errx(3, "%s is no key", path);
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) || bind(fd, (struct sockaddr *)at, sizeof(*at)) ||
-	    listen(fd, 1))
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(fd, (struct sockaddr *)at, sizeof(*at)) || listen(fd, 1))
 		err(3, "port %u", ntohs(at->sin_port));
 	ssl = new_ssl(ctx, accept(fd, NULL, NULL));
 	if (SSL_accept(ssl) != 1)

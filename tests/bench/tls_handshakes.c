@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Measures a TLS 1.3 handshake alone: a simple use of OpenSSL, two processes over loopback, each with one thread and one
- * libev loop. scripts/bench-connect compares rampart with it (docs/bench.md).
- *
- * The parent is the client and measures, the child is the server. It uses nothing of common/, because
- * rampart is compared with it. It ends at the first failure. Non-goals: application data, client
- * certificates, tickets (except with --resume).
- */
+/* Measures TLS 1.3 handshakes alone in a simple use of OpenSSL: two processes over loopback, each with one thread and
+ * one libev loop. The parent is the client and measures; the child is the server. scripts/bench-connect compares
+ * rampart with it (docs/bench.md), so it uses nothing of common/. It ends at the first failure. Non-goals: application
+ * data, client certificates, tickets (except with --resume). */
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
@@ -35,19 +32,19 @@ struct options {
 	bool resume;
 };
 
-/* The end of one process. */
+/* One process: the client or the server. */
 struct side {
 	const struct options *options;
 	struct ev_loop *loop;
 	SSL_CTX *ctx;
-	int listener;			/* server */
-	struct sockaddr_in address;	/* client: the server's */
-	uint64_t started, done;		/* client; the server has done */
+	int listener;			/* server only */
+	struct sockaddr_in address;	/* client: the server's address */
+	uint64_t started, done;		/* client; the server uses only `done` */
 	uint64_t begin_ns, end_ns;
-	uint64_t cpu_begin_ns;		/* client: of both processes */
+	uint64_t cpu_begin_ns;		/* client: CPU time of both processes */
 	pid_t server;
 	SSL_SESSION *session;		/* client, --resume: from the first connection */
-	char tls[96];			/* client: what was negotiated, as text */
+	char tls[96];			/* client: the negotiated parameters, as text */
 };
 
 struct conn {
@@ -96,15 +93,15 @@ static struct conn *conn_new(struct side *s, int fd, int events,
 static void conn_free(struct conn *c)
 {
 	ev_io_stop(c->side->loop, &c->io);
-	/* Otherwise OpenSSL takes the session for broken and does not resume it again. This sends nothing. */
+	/* Sends nothing, but without it OpenSSL takes the session for broken and does not resume it. */
 	SSL_set_shutdown(c->ssl, SSL_SENT_SHUTDOWN);
 	SSL_free(c->ssl);
 	close(c->io.fd);
 	free(c);
 }
 
-/* After an OpenSSL call that did not succeed: true, or false if it will be repeated when the socket is
- * ready, which the watcher is set for. */
+/* After an OpenSSL call that did not succeed: true if it failed; false if it only has to be repeated when the socket is
+ * ready, for which the watcher is set. */
 static bool conn_failed(struct conn *c, int ret)
 {
 	int error = SSL_get_error(c->ssl, ret);
@@ -130,7 +127,7 @@ static void warn_of_failure(const char *what)
 		warn("%s", what);
 }
 
-/* The settings of both ends, the same as in common/tls/tls.c. */
+/* The settings of both ends are those of common/tls/tls.c. */
 static SSL_CTX *new_ctx(const SSL_METHOD *method)
 {
 	SSL_CTX *ctx = SSL_CTX_new(method);
@@ -163,7 +160,7 @@ static void on_server_io(struct ev_loop *loop, ev_io *w, int revents)
 		exit(1);
 	}
 	if (c->side->done++ == 0)
-		SSL_CTX_set_num_tickets(c->side->ctx, 0);	/* --resume: the first has got one */
+		SSL_CTX_set_num_tickets(c->side->ctx, 0);	/* --resume: the first connection has got its ticket */
 	conn_free(c);
 }
 
@@ -185,7 +182,7 @@ static void on_listener(struct ev_loop *loop, ev_io *w, int revents)
 	}
 }
 
-/* Runs until it is killed; writes to `ready` when handshakes may begin. */
+/* Runs until it is killed; writes to `ready` once handshakes may begin. */
 static void server_run(struct side *s, int ready)
 {
 	char cert[4096], key[4096];

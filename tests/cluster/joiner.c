@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A host of a run without load: joins, measures its clock, starts with the others at one moment, passes barriers, and prints what
- * it sees, a line each. With --shift-s its CLOCK_MONOTONIC is as many seconds ahead as that of another machine may be.
+/* A host of a run without load: joins, measures its clock, starts together with the others, passes barriers, and prints
+ * a line for each event. --shift-s sets its CLOCK_MONOTONIC ahead, like that of a machine that booted earlier.
  *
  * Usage: joiner URL NAME HOSTS [--lease-s N] [--timeout-s N] [--shift-s N] [--note-kb N] [--leads] [--joins] [--go-on]
- *	[--barriers N]	(0: passes barriers until it is ended)
- * Prints: joined RANK HOSTS EPOCH UUID MS | refused WHY | start REAL_NS LATE_NS ERROR_NS | notes BYTES | lost RANK WHY | out WHY |
- * over. Exit status: 0 over, 1 out or lost, 3 not joined. */
+ * 	[--barriers N]	(0: passes barriers until it is ended)
+ * Prints: joined RANK HOSTS EPOCH UUID MS | refused WHY | start REAL_NS LATE_NS ERROR_NS | notes BYTES | lost RANK WHY
+ * | out WHY | over. Exit status: 0 over, 1 out or lost, 3 not joined. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 static int64_t shift_s;
 
-/* The program is linked so that its archives call this. */
+/* --wrap makes the calls in the program's archives come here. */
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
@@ -74,8 +74,8 @@ static void on_start(struct ev_loop *l, struct ev_timer *w, int revents)
 	(void)l;
 	(void)w;
 	(void)revents;
-	printf("start %lld %lld %llu\n", (long long)(start_ns - (uint64_t)shift_s * NS_PER_S), (long long)(now - start_ns),
-	       (unsigned long long)cluster_clock_error_ns(cluster));
+	printf("start %lld %lld %llu\n", (long long)(start_ns - (uint64_t)shift_s * NS_PER_S),
+	       (long long)(now - start_ns), (unsigned long long)cluster_clock_error_ns(cluster));
 	arrive_next();
 }
 
@@ -109,7 +109,8 @@ static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
 	if (!strcmp(barrier, "clock")) {
 		start_ns = at_ns;
 		ev_now_update(loop);
-		ev_timer_set(&at_start, (double)((int64_t)(at_ns - clock_now_ns()) > 0 ? at_ns - clock_now_ns() : 0) / NS_PER_S, 0.);
+		ev_timer_set(&at_start, (double)((int64_t)(at_ns - clock_now_ns()) > 0 ? at_ns - clock_now_ns() : 0) /
+			     NS_PER_S, 0.);
 		ev_timer_start(loop, &at_start);
 		return;
 	}
@@ -155,8 +156,9 @@ static void on_signal(struct ev_loop *l, struct ev_signal *w, int revents)
 static void read_options(int argc, char **argv, struct cluster_config *cfg)
 {
 	static const struct option known[] = {
-		{ "lease-s", 1, NULL, 'l' }, { "timeout-s", 1, NULL, 't' }, { "shift-s", 1, NULL, 's' }, { "note-kb", 1, NULL, 'n' },
-		{ "barriers", 1, NULL, 'b' }, { "leads", 0, NULL, 'L' }, { "joins", 0, NULL, 'J' }, { "go-on", 0, NULL, 'g' }, { 0 },
+		{ "lease-s", 1, NULL, 'l' }, { "timeout-s", 1, NULL, 't' }, { "shift-s", 1, NULL, 's' },
+		{ "note-kb", 1, NULL, 'n' }, { "barriers", 1, NULL, 'b' }, { "leads", 0, NULL, 'L' },
+		{ "joins", 0, NULL, 'J' }, { "go-on", 0, NULL, 'g' }, { 0 },
 	};
 	int c;
 
@@ -181,8 +183,8 @@ static void read_options(int argc, char **argv, struct cluster_config *cfg)
 
 int main(int argc, char **argv)
 {
-	static const struct cluster_events events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out,
-						       .on_said = on_said };
+	static const struct cluster_events events = { .on_all = on_all, .on_go = on_go, .on_lost = on_lost,
+						      .on_out = on_out, .on_said = on_said };
 	struct cluster_config cfg = { .etcd.lease_ns = 10 * NS_PER_S, .join_timeout_ns = 60 * NS_PER_S };
 	struct ev_signal stop;
 	uint64_t begun;
@@ -197,13 +199,15 @@ int main(int argc, char **argv)
 	ev_signal_start(loop, &stop);
 	ev_timer_init(&at_start, on_start, 0., 0.);
 	begun = clock_now_ns();
-	rc = cluster_join(&cfg, loop, json_pack("{s:s}", "name", argv[optind + 1]), NULL, NULL, &cluster, err, sizeof(err));
+	rc = cluster_join(&cfg, loop, json_pack("{s:s}", "name", argv[optind + 1]), NULL, NULL, &cluster, err,
+			  sizeof(err));
 	if (rc) {
 		printf("refused %d %s\n", rc, err);
 		return 3;
 	}
-	printf("joined %u %u %llu %s %llu\n", cluster_rank(cluster), cluster_hosts(cluster), (unsigned long long)cluster->epoch,
-	       cluster->uuid, (unsigned long long)((clock_now_ns() - begun) / NS_PER_MS));
+	printf("joined %u %u %llu %s %llu\n", cluster_rank(cluster), cluster_hosts(cluster),
+	       (unsigned long long)cluster->epoch, cluster->uuid,
+	       (unsigned long long)((clock_now_ns() - begun) / NS_PER_MS));
 	cluster_listen(cluster, &events, NULL);
 	cluster_measure_clock(cluster, "clock");
 	ev_run(loop, 0);

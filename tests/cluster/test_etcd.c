@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client of etcd against a real one: what it promises across restarts, compactions, stops and refusals. */
+/* Tests the etcd client against a real etcd: its promises across restarts, compactions, stops and refusals. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 static struct ev_loop *loop;
 static char folder[64];
 
-/* ---- an etcd without a password, which a test starts, kills and starts again */
+/* ---- an etcd without a password, which tests start, kill and start again */
 
 static struct {
 	pid_t pid;
@@ -46,12 +46,13 @@ static void etcd_begin(const char *option, const char *value)
 		execlp("etcd", "etcd", "--name", "r", "--data-dir", etcd.data, "--listen-client-urls", etcd.client,
 		       "--advertise-client-urls", etcd.client, "--listen-peer-urls", "unix://peer:0",
 		       "--initial-advertise-peer-urls", "unix://peer:0", "--initial-cluster", "r=unix://peer:0",
-		       "--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error", option, value, NULL);
+		       "--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error", option, value,
+		       NULL);
 		_exit(127);
 	}
 	for (uint64_t end = clock_now_ns() + WAIT_NS; clock_now_ns() < end; usleep(10000)) {
 		etcd_ask(etcd.http, "kv/range", json_pack("{s:s}", "key", "AA=="), "", NS_PER_S, &a);
-		if (a.outcome != ETCD_AWAY)		/* ETCD_NO: it wants a password */
+		if (a.outcome != ETCD_AWAY)		/* ETCD_NO: it runs, but wants a password */
 			return;
 		assert_int_equal(waitpid(etcd.pid, NULL, WNOHANG), 0);
 	}
@@ -67,7 +68,7 @@ static void etcd_end(int signal)
 	etcd.pid = 0;
 }
 
-/* A request that the client does not make. */
+/* Sends a request for which the client has no function. */
 static int64_t etcd_request(const char *path, json_t *body)
 {
 	struct etcd_answer a;
@@ -195,7 +196,7 @@ static void put(struct host *h, const char *key, const char *value)
 	assert_int_equal(etcd_transact(h->etcd, NULL, 0, &w, on_done, h), 0);
 }
 
-/* If `guarded` was created by that transaction; 0: if it does not exist. */
+/* Puts `key` if `guarded` was created at the revision `created`; 0: if it does not exist. */
 static void put_if(struct host *h, const char *guarded, int64_t created, const char *key)
 {
 	struct etcd_guard g = { guarded, created };
@@ -227,7 +228,7 @@ static void transactions__guards__each_kind_holds_and_refuses(void **state)
 	put_if(&h, "a", 0, "b");
 	put_if(&h, "a", h.created, "c");
 	put_if(&h, "a", h.created + 1, "d");
-	put_if(&h, "a", h.created, "a");	/* written again, it is as old as before */
+	put_if(&h, "a", h.created, "a");	/* rewriting the key does not change its creation */
 	put_if(&h, "a", h.created, "g");
 	RUN_UNTIL(h.done + h.refused == 6);
 	assert_int_equal(h.done, 4);
@@ -243,7 +244,7 @@ static void transactions__guards__each_kind_holds_and_refuses(void **state)
 	put(&h, "g", "again");
 	RUN_UNTIL(strstr(h.seen, "+g=again "));
 	etcd_close(h.etcd, NS_PER_S);
-	/* The lease is revoked: what it held is gone. */
+	/* The lease is revoked, and the keys that it held are gone. */
 	host_open(&h, 5);
 	put_if(&h, "g", 0, "h");
 	RUN_UNTIL(h.done == 1);
@@ -292,7 +293,7 @@ static void etcd_restarts__within_the_lease__nothing_is_lost_or_seen_twice(void 
 	watch(&h, "k/");
 	put(&h, "k/1", "1");
 	RUN_UNTIL(strstr(h.seen, "k/1"));
-	/* It dies with requests under way: whether they took place is for it to find out. */
+	/* Kill etcd with requests in progress: the client must find out which of them took place. */
 	for (int i = 2; i < 20; i++) {
 		char key[16];
 
@@ -336,7 +337,7 @@ static void etcd_restarts__with_passwords__this_host_logs_in_again(void **state)
 	watch(&h, "k/");
 	put(&h, "k/1", "1");
 	RUN_UNTIL(strstr(h.seen, "k/1"));
-	/* What etcd gave for the password does not outlive it. */
+	/* The token that etcd gave for the password becomes invalid when etcd ends. */
 	etcd_end(SIGKILL);
 	put(&h, "k/2", "2");
 	RUN_UNTIL(etcd_trouble(h.etcd));
@@ -362,7 +363,7 @@ static void compaction__while_away__the_difference_is_delivered(void **state)
 	assert_string_equal(h.seen, "+k/gone=1 +k/new=1 +k/same=1 ");
 	etcd_end(SIGTERM);
 	h.seen[0] = '\0';
-	/* This host does not run its loop while etcd is back, and so sees nothing of it. */
+	/* This host does not run its loop here, so it sees none of these changes as they happen. */
 	etcd_begin("--max-txn-ops", "128");
 	etcd_put("k/new", "2");
 	etcd_put("k/new", "3");
@@ -374,7 +375,7 @@ static void compaction__while_away__the_difference_is_delivered(void **state)
 	etcd_close(h.etcd, NS_PER_S);
 }
 
-/* Another process, which is stopped for longer than its lease: it is out by its own clock, at once. */
+/* A process stopped for longer than its lease knows at once, by its own clock, that it is out. */
 static void lease__process_stopped_for_longer__it_is_out_and_writes_nothing(void **state)
 {
 	struct host h;
@@ -528,7 +529,7 @@ static void etcd_proc__tls__wants_a_certificate_and_the_token(void **state)
 	RUN_UNTIL(strstr(h.seen, "k=v"));
 	etcd_close(h.etcd, NS_PER_S);
 
-	/* No certificate; an etcd whose certificate another CA signed; no token. */
+	/* The client must not get in without a certificate, accept an etcd of another CA, or get in without a token. */
 	open_with(&h, etcd_proc_url(p), certs.ca, NULL, NULL);
 	put(&h, "k", "v");
 	RUN_UNTIL(etcd_trouble(h.etcd));
@@ -548,7 +549,7 @@ static void etcd_proc__tls__wants_a_certificate_and_the_token(void **state)
 	certs_remove(&certs);
 }
 
-/* The folder; the port of etcds without a password, below those that systems give by themselves. */
+/* Makes the folder, and chooses a port below the ephemeral range for etcds without a password. */
 static int choose_port(void **state)
 {
 	struct ev_loop *l = ev_default_loop(EVFLAG_AUTO);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes that join a run through a real etcd: ranks, the common start, and what they say when one of them is killed or stopped.
- * ROUNDS=100 in the environment makes more rounds. */
+/* Processes that join a run through a real etcd: ranks, the common start, and what they print when one of them is
+ * killed or stopped. ROUNDS=100 in the environment makes more rounds. */
 #include "tests/unit/helpers/unit.h"
 
 #include <signal.h>
@@ -16,8 +16,8 @@
 
 #define WAIT_NS		(60 * NS_PER_S)
 #define JOINERS_MAX	64
-#define LEASE_S		"2"	/* where a host is to be lost */
-#define LONG_LEASE_S	"40"	/* where none may be, however rarely this machine lets a joiner run */
+#define LEASE_S		"2"	/* for tests that lose a host */
+#define LONG_LEASE_S	"40"	/* for tests that must not lose one, even if this machine seldom lets a joiner run */
 
 static char folder[] = "/tmp/rampart-joiners-XXXXXX", program[512];
 static pid_t etcd, joiners[JOINERS_MAX];
@@ -39,9 +39,10 @@ static pid_t spawn(char *const argv[], const char *output)
 static int start_etcd(void **state)
 {
 	char client[64];
-	char *argv[] = { "etcd", "--name", "r", "--data-dir", "data", "--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", "unix://peer:0", "--initial-advertise-peer-urls", "unix://peer:0", "--initial-cluster",
-		"r=unix://peer:0", "--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error", NULL };
+	char *argv[] = { "etcd", "--name", "r", "--data-dir", "data", "--listen-client-urls", client,
+		"--advertise-client-urls", client, "--listen-peer-urls", "unix://peer:0",
+		"--initial-advertise-peer-urls", "unix://peer:0", "--initial-cluster", "r=unix://peer:0",
+		"--heartbeat-interval", "50", "--election-timeout", "250", "--log-level", "error", NULL };
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
@@ -59,14 +60,14 @@ static int stop_etcd(void **state)
 	(void)state;
 	kill(etcd, SIGKILL);
 	waitpid(etcd, NULL, 0);
-	/* A joiner that is to end with 1 may have ended so by a sanitizer. */
+	/* A joiner whose expected exit status is 1 may have been ended by a sanitizer instead. */
 	snprintf(command, sizeof(command), "! grep -E 'Sanitizer|runtime error' %s/errors", folder);
 	found = system(command);
 	snprintf(command, sizeof(command), "rm -rf %s", folder);
 	return system(command) || found;
 }
 
-/* Starts the joiners of a new run. The first is to lead, so that it is known which one does. */
+/* Starts the joiners of a new run. The first one leads, so that the tests know the leader. */
 static void start(unsigned n, char *lease_s, char *barriers, unsigned hours_apart)
 {
 	char hosts[8], name[16], output[16], shift[32], old[64];
@@ -74,18 +75,19 @@ static void start(unsigned n, char *lease_s, char *barriers, unsigned hours_apar
 	snprintf(url, sizeof(url), "etcd://127.0.0.1:%u/run%u", port, ++runs);
 	snprintf(hosts, sizeof(hosts), "%u", n);
 	for (unsigned i = 0; i < n; i++) {
-		char *argv[] = { program, url, name, hosts, "--lease-s", lease_s, "--barriers", barriers, i ? "--joins" : "--leads", shift, NULL };
+		char *argv[] = { program, url, name, hosts, "--lease-s", lease_s, "--barriers", barriers,
+			i ? "--joins" : "--leads", shift, NULL };
 
 		snprintf(name, sizeof(name), "host%u", i);
 		snprintf(shift, sizeof(shift), "--shift-s=%u", i * hours_apart * 3600);
 		snprintf(output, sizeof(output), "o%u", i);
 		snprintf(old, sizeof(old), "%s/%s", folder, output);
-		unlink(old);	/* its lines are not to be taken for those of the new run */
+		unlink(old);	/* lines of an earlier run must not count */
 		joiners[i] = spawn(argv, output);
 	}
 }
 
-/* The joiner's line that begins with `word`, waited for; false if it ended without one. */
+/* Finds the joiner's line that begins with `word`, waiting for it if `wait`; false if there is none. */
 static bool find_line(unsigned i, const char *word, char line[1024], bool wait)
 {
 	uint64_t end = clock_now_ns() + WAIT_NS;
@@ -122,10 +124,11 @@ static void assert_ends_with(unsigned i, int wanted)
 	if (status == wanted)
 		return;
 	snprintf(command, sizeof(command), "cat %s/o%u >&2", folder, i);
-	fail_msg("joiner %u ended with %d instead of %d%s", i, status, wanted, system(command) ? "" : "; its output is above");
+	fail_msg("joiner %u ended with %d instead of %d%s", i, status, wanted,
+		 system(command) ? "" : "; its output is above");
 }
 
-/* One whole run: every rank once, the same epoch, everybody starts and ends. Prints how long joining took and the skew. */
+/* Checks a whole run: each rank exists once, epochs are equal, all start and end. Prints join time and skew. */
 static void check_run(unsigned n, bool print)
 {
 	bool has[JOINERS_MAX] = { false };
@@ -153,8 +156,8 @@ static void check_run(unsigned n, bool print)
 		assert_false(find_line(i, "bad", line, false));
 	}
 	if (print)
-		print_message("%u joiners: joined and sealed within %llu ms; planned starts are %.3f ms apart\n", n, most_ms,
-			      (double)(last - first) / 1e6);
+		print_message("%u joiners: joined and sealed within %llu ms; planned starts are %.3f ms apart\n", n,
+			      most_ms, (double)(last - first) / 1e6);
 }
 
 static void rounds(unsigned n, unsigned wanted)
@@ -184,7 +187,7 @@ static void rounds__64_joiners__ranks_once(void **state)
 	check_run(64, true);
 }
 
-/* What every survivor says of the one that was lost; its rank is in the line, and so is its name. */
+/* Checks that every survivor names the lost host in its line. */
 static void survivors_name(unsigned lost, unsigned n, uint64_t since_ns)
 {
 	char line[1024], name[16];
@@ -197,8 +200,8 @@ static void survivors_name(unsigned lost, unsigned n, uint64_t since_ns)
 		assert_true(find_line(i, lost ? "lost" : "out", line, false));
 		assert_non_null(strstr(line, name));
 	}
-	print_message("host%u lost: the survivors named it and ended after %.2f s, with a lease of " LEASE_S " s\n", lost,
-		      (double)(clock_now_ns() - since_ns) / NS_PER_S);
+	print_message("host%u lost: the survivors named it and ended after %.2f s, with a lease of " LEASE_S " s\n",
+		      lost, (double)(clock_now_ns() - since_ns) / NS_PER_S);
 }
 
 static void kill__member_or_leader__survivors_name_it(void **state)
@@ -236,7 +239,7 @@ static void stop__member_comes_back__it_is_out(void **state)
 	assert_true(find_line(2, "out", line, false));
 }
 
-/* Arrivals of rank 2 at barriers that nobody announced, written by this test in that host's name. */
+/* Writes arrivals at barriers that nobody announced, in the name of the host with rank 2. */
 static void write_bogus_arrivals(const char *uuid, unsigned n)
 {
 	struct etcd_target target = { .patience_ns = 10 * NS_PER_S };
@@ -250,8 +253,8 @@ static void write_bogus_arrivals(const char *uuid, unsigned n)
 	assert_int_equal(etcd_http_new(&target, NULL, &http), 0);
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(key, sizeof(key), "%s/up/at/bogus-%u.2", uuid, i);
-		etcd_ask(http, "kv/put", json_pack("{s:o, s:o}", "key", etcd_key(root, key), "value", etcd_bytes("-", 1)), "",
-			       10 * NS_PER_S, &a);
+		etcd_ask(http, "kv/put", json_pack("{s:o, s:o}", "key", etcd_key(root, key),
+			 "value", etcd_bytes("-", 1)), "", 10 * NS_PER_S, &a);
 		assert_int_equal(a.outcome, ETCD_OK);
 	}
 	etcd_http_free(http);
@@ -281,7 +284,7 @@ static void hostile__barriers_without_end__put_out_by_name_on_all(void **state)
 		} else if (find_line(i, "lost", line, false)) {
 			assert_non_null(strstr(line, "(rank 2) is put out of the run: it is at more than 32 barriers"));
 		} else {
-			/* The leader has ended before this host was told. */
+			/* The leader ended before it could tell this host. */
 			assert_int_not_equal(i, 0);
 			assert_true(find_line(i, "out", line, false));
 		}
@@ -303,7 +306,7 @@ static void clocks__hours_apart__start_together(void **state)
 		first = at < first ? at : first;
 		last = at > last ? at : last;
 	}
-	/* Not hours: what is left is the error of the offset, which depends on how busy the machine is. */
+	/* The difference is not hours, only the error of the offset, which depends on how busy the machine is. */
 	assert_true(last - first < (long long)NS_PER_S);
 	print_message("clocks 5 h apart: planned starts are %.3f ms apart\n", (double)(last - first) / 1e6);
 }
@@ -322,7 +325,8 @@ int main(int argc, char **argv)
 	char here[256] = "", *slash;
 
 	(void)argc;
-	snprintf(program, sizeof(program), "%s%s%.200s", argv[0][0] == '/' ? "" : getcwd(here, sizeof(here)), argv[0][0] == '/' ? "" : "/", argv[0]);
+	snprintf(program, sizeof(program), "%s%s%.200s", argv[0][0] == '/' ? "" : getcwd(here, sizeof(here)),
+		 argv[0][0] == '/' ? "" : "/", argv[0]);
 	slash = strrchr(program, '/');
 	snprintf(slash + 1, sizeof(program) - (size_t)(slash + 1 - program), "joiner");
 	return cmocka_run_group_tests(tests, start_etcd, stop_etcd);

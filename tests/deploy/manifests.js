@@ -1,6 +1,6 @@
-// The manifests of deploy/kubernetes against the schemas of Kubernetes' API, as package kubernetes-models has them: its
-// validators know types, formats and what is required; its TypeScript interfaces know every field, so that the compiler
-// names a field that does not exist. Then what no schema says: that the manifests fit each other.
+// Checks the manifests of deploy/kubernetes against the schemas of Kubernetes' API in the package kubernetes-models.
+// Its validators know types, formats and required fields; its TypeScript interfaces know every field, so the compiler
+// reports unknown ones. Then checks what no schema covers: that the manifests fit together.
 //
 // Usage: node tests/deploy/manifests.js SCRATCH    (from the top folder)
 
@@ -20,7 +20,7 @@ function check(name, wrong) {
 	console.log(wrong.length ? `not ok - ${name}: ${wrong.join("; ")}` : `ok - ${name}`);
 }
 
-// YAML 1.1 is what Kubernetes reads: 0440 is octal there.
+// Kubernetes reads YAML 1.1, where 0440 is octal.
 function read(file) {
 	return parseAllDocuments(readFileSync(`${folder}/${file}`, "utf8"), { version: "1.1" }).map((document) => {
 		if (document.errors.length)
@@ -33,7 +33,7 @@ function model(object) {
 	return `kubernetes-models/${object.apiVersion}/${object.kind}`;
 }
 
-// What the validator says of it: one text each.
+// The validator's complaints about the object.
 function invalid({ file, ...object }) {
 	const Model = require(model(object))[object.kind];
 	try {
@@ -44,7 +44,7 @@ function invalid({ file, ...object }) {
 	}
 }
 
-// What the compiler says of each object: fields that do not exist, above all.
+// The compiler's complaints about each object, above all unknown fields.
 function unknown(objects) {
 	const lines = objects.map(({ file, ...object }, i) =>
 		`import { I${object.kind} as I${i} } from "${model(object)}"; ` +
@@ -65,13 +65,13 @@ function unknown(objects) {
 	return found;
 }
 
-// What is wrong with each of them.
+// All complaints about each object.
 function judge(objects) {
 	const fields = unknown(objects);
 	return objects.map((object, i) => [...invalid(object), ...fields[i]]);
 }
 
-// A copy with one thing changed: `path` of keys, and the value there (undefined: removed).
+// A copy with one change: `path` lists the keys, `value` is set there (undefined: removed).
 function damaged(object, path, value) {
 	const copy = structuredClone(object);
 	const last = path.pop();
@@ -135,7 +135,7 @@ for (const { name, spec } of pods) {
 	check(`${name}: not root, and no more rights than that`, spec.securityContext.runAsNonRoot &&
 		securityContext.allowPrivilegeEscalation === false && securityContext.capabilities.drop.includes("ALL") ? [] :
 		["see securityContext"]);
-	// etcd has options of its own.
+	// etcd's options are not in rampart's documentation.
 	const known = readFileSync("docs/options.md", "utf8");
 	check(`${name}: options of its command are documented`, command[0] === "etcd" ? [] :
 		command.filter((word) => /^--[a-z]/.test(word)).filter((word) => !known.includes(`\`${word}`)));

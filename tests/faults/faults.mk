@@ -1,5 +1,5 @@
-# The sweep of faults, included by the top Makefile: the three programs on fake devices (tests/faults/wire.c), in which
-# one call is made to fail (tests/faults/inject.c), run by tests/faults/sweep; and tests/faults/threads.
+# The fault sweep; the top Makefile includes this file. tests/faults/sweep runs the three programs on fake devices
+# (tests/faults/wire.c) and makes one call fail (tests/faults/inject.c). Also tests/faults/threads.
 #
 #   make check-faults            with the build of make check-sanitizers (tests/fuzz/fuzz.mk)
 #   make check-faults SAMPLE=30  one of 30 calls, chosen by a seed that is printed
@@ -9,7 +9,7 @@ SAMPLE ?= 1
 FAULT_PROGRAMS := $(addprefix $(F)/,rdma_server rdma_client performance_test)
 FAULT_WRAPS = $(shell sed -n 's/^WRAP.[A-Z_]*, [^,]*, \([a-zA-Z0-9_]*\),.*/-Wl,--wrap=\1/p' tests/faults/inject.c)
 
-# A library, so that what it calls itself is not made to fail.
+# A separate library, so that the fakes' own calls do not fail.
 $(F)/lib/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -fPIC -MMD -MP -c -o $@ $<
@@ -29,7 +29,7 @@ check-faults:
 	@scripts/make-certs
 	@TALLY=build/faults.tally tests/faults/sweep --sample $(SAMPLE) build/fuzz/tests/faults
 
-# All threads of the three programs, under ThreadSanitizer.
+# Runs all threads of the three programs under ThreadSanitizer.
 check-threads:
 	@$(MAKE) --no-print-directory -s SAN=thread LTO= fault-programs build/thread/tests/adversary/stats
 	@scripts/make-certs

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes one call of a program fail: linked into it with --wrap for each WRAP below, so that calls of the project's own
- * sources come here, and those of libraries and of the fakes do not.
+/* Makes one call of a program fail. The program is linked with --wrap for each WRAP below, so calls from the project's
+ * own sources come here, but not those from libraries and the fakes.
  *
- * FAULT=KIND:K makes the K-th call of that kind fail, in the program that FAULT_PROGRAM names, with the error that is
- * the usual one of that call. FAULT_NOTES names a file: it gets "failed FUNCTION" when that happens, and at the end
- * "calls KIND N" for each kind and "descriptors open N"; without FAULT also "first KIND K" and "last KIND K" for each place
- * that calls come from. With FAULT_TRACE the place is shown on stderr.
- */
+ * FAULT=KIND:K makes the K-th call of that kind fail, with its usual error, in the program that FAULT_PROGRAM names.
+ * The file FAULT_NOTES gets "failed FUNCTION" when that happens, and at the end "calls KIND N" for each kind and
+ * "descriptors open N"; without FAULT also "first KIND K" and "last KIND K" for each calling place. FAULT_TRACE prints
+ * the place on stderr. */
 #include <dirent.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -48,7 +47,7 @@ static bool counts;
 static enum kind wanted = KINDS;
 static unsigned wanted_k;
 
-/* Calls by where they come from: those from one place are much alike, so that the first and the last stand for all. */
+/* Calls by the place that makes them, which are so alike that the sweep fails only the first and the last. */
 #define PLACES (1u << 16)
 #define FRAMES 24
 static struct place {
@@ -168,10 +167,11 @@ WRAP(K_SOCKET, int, getsockname, (int fd, struct sockaddr *a, socklen_t *n), (fd
 WRAP(K_SOCKET, int, getpeername, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n), -1, ENOTCONN)
 WRAP(K_SOCKET, int, fcntl, (int fd, int command, long arg), (fd, command, arg), -1, EBADF)
 WRAP(K_SOCKET, int, ioctl, (int fd, unsigned long command, void *arg), (fd, command, arg), -1, EINVAL)
-WRAP(K_SOCKET, int, getaddrinfo, (const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **out),
+WRAP(K_SOCKET, int, getaddrinfo,
+     (const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **out),
      (host, port, hints, out), EAI_AGAIN, 0)
-WRAP(K_THREAD, int, pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *arg), (t, a, f, arg),
-     EAGAIN, 0)
+WRAP(K_THREAD, int, pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *arg),
+     (t, a, f, arg), EAGAIN, 0)
 WRAP(K_THREAD, int, pthread_attr_init, (pthread_attr_t *a), (a), ENOMEM, 0)
 WRAP(K_THREAD, int, pthread_mutex_init, (pthread_mutex_t *m, const pthread_mutexattr_t *a), (m, a), ENOMEM, 0)
 WRAP(K_THREAD, int, pthread_cond_init, (pthread_cond_t *c, const pthread_condattr_t *a), (c, a), ENOMEM, 0)
@@ -205,17 +205,20 @@ WRAP(K_TLS, int, RAND_bytes, (unsigned char *p, int n), (p, n), 0, 0)
 WRAP(K_TLS, EVP_MAC *, EVP_MAC_fetch, (OSSL_LIB_CTX *l, const char *name, const char *query), (l, name, query), NULL, 0)
 WRAP(K_TLS, EVP_MAC_CTX *, EVP_MAC_CTX_new, (EVP_MAC *m), (m), NULL, 0)
 WRAP(K_TLS, int, EVP_MAC_CTX_set_params, (EVP_MAC_CTX *c, const OSSL_PARAM *p), (c, p), 0, 0)
-WRAP(K_TLS, int, EVP_MAC_init, (EVP_MAC_CTX *c, const unsigned char *k, size_t n, const OSSL_PARAM *p), (c, k, n, p), 0, 0)
+WRAP(K_TLS, int, EVP_MAC_init, (EVP_MAC_CTX *c, const unsigned char *k, size_t n, const OSSL_PARAM *p),
+     (c, k, n, p), 0, 0)
 WRAP(K_TLS, int, EVP_MAC_update, (EVP_MAC_CTX *c, const unsigned char *p, size_t n), (c, p, n), 0, 0)
 WRAP(K_TLS, int, EVP_MAC_final, (EVP_MAC_CTX *c, unsigned char *out, size_t *n, size_t room), (c, out, n, room), 0, 0)
-WRAP(K_TLS, EVP_CIPHER *, EVP_CIPHER_fetch, (OSSL_LIB_CTX *l, const char *name, const char *query), (l, name, query), NULL,
-     0)
+WRAP(K_TLS, EVP_CIPHER *, EVP_CIPHER_fetch, (OSSL_LIB_CTX *l, const char *name, const char *query), (l, name, query),
+     NULL, 0)
 WRAP(K_TLS, EVP_CIPHER_CTX *, EVP_CIPHER_CTX_new, (void), (), NULL, 0)
-WRAP(K_TLS, int, EVP_EncryptInit_ex, (EVP_CIPHER_CTX *c, const EVP_CIPHER *e, ENGINE *n, const unsigned char *k, const unsigned char *iv),
+WRAP(K_TLS, int, EVP_EncryptInit_ex,
+     (EVP_CIPHER_CTX *c, const EVP_CIPHER *e, ENGINE *n, const unsigned char *k, const unsigned char *iv),
      (c, e, n, k, iv), 0, 0)
 WRAP(K_TLS, X509 *, PEM_read_bio_X509, (BIO *b, X509 **x, pem_password_cb *f, void *p), (b, x, f, p), NULL, 0)
 WRAP(K_TLS, X509 *, PEM_read_bio_X509_AUX, (BIO *b, X509 **x, pem_password_cb *f, void *p), (b, x, f, p), NULL, 0)
-WRAP(K_TLS, EVP_PKEY *, PEM_read_bio_PrivateKey, (BIO *b, EVP_PKEY **x, pem_password_cb *f, void *p), (b, x, f, p), NULL, 0)
+WRAP(K_TLS, EVP_PKEY *, PEM_read_bio_PrivateKey, (BIO *b, EVP_PKEY **x, pem_password_cb *f, void *p), (b, x, f, p),
+     NULL, 0)
 
 static void *openssl_malloc(size_t n, const char *file, int line)
 {
@@ -253,7 +256,7 @@ static int device_fault(const char *name)
 	return getenv("FAULT_ERRNO") ? atoi(getenv("FAULT_ERRNO")) : ENOMEM;
 }
 
-/* Open ones but for the notes'. */
+/* Counts open descriptors except the one for the notes. */
 static unsigned descriptors(void)
 {
 	unsigned n = 0;
@@ -294,12 +297,13 @@ static void __attribute__((constructor)) begin(void)
 		}
 	if (!program || strcmp(program, program_invocation_short_name) != 0)
 		return;
-	/* OpenSSL leaks by itself what its initialisation, and that of its random numbers, has made when they fail. */
+	/* Initialise OpenSSL and its random numbers before calls fail, because that leaks when it fails. */
 	CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free);
 	OPENSSL_init_ssl(0, NULL);
 	(void)!__real_RAND_bytes(&byte, 1);
 	if (wanted == KINDS && getenv("FAULT_NOTES"))
-		places = __real_mmap(NULL, PLACES * sizeof(*places), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		places = __real_mmap(NULL, PLACES * sizeof(*places), PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	fake_fault = device_fault;
 	atexit(at_end);
 	counts = true;

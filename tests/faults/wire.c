@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A wire between the fake devices of several processes: packets over local sockets. It makes a library of the fakes that
- * takes the place of libibverbs and librdmacm in whole programs.
+/* Connects the fake devices of several processes: packets travel over local sockets. With the fakes it forms a library
+ * that replaces libibverbs and librdmacm in whole programs.
  *
- * A thread takes what comes in and hands it to the fakes, as a test would, with their lock held.
- */
+ * A thread receives the packets and hands them to the fakes as a test would, with the fakes' lock held. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +28,7 @@
 #define SENDS_MAX 1024u
 #define SERVED_MAX 256
 #define DATA_MAX (128 * 1024)
-#define REJ_NO_LISTENER 8	/* as the InfiniBand CM numbers its reasons */
+#define REJ_NO_LISTENER 8	/* reasons as the InfiniBand CM numbers them */
 #define REJ_BY_CONSUMER 28
 
 enum packet_type { REQ, REP, RTU, REJ, DREQ, DREP, SEND, WRITE, READ, NOTHING, ACK, NAK };
@@ -45,20 +44,20 @@ struct packet {
 
 struct sent {
 	enum ibv_wr_opcode opcode;
-	void *to;	/* READ */
+	void *to;	/* destination of a READ */
 };
 
 /* A connection, or a listener. */
 struct link {
 	TAILQ_ENTRY(link) entry;
-	struct rdma_cm_id *id;		/* NULL: a connection that has sent no REQ yet */
-	struct rdma_cm_id *listener;	/* of those */
+	struct rdma_cm_id *id;		/* NULL: a connection whose REQ has not come yet */
+	struct rdma_cm_id *listener;	/* of a connection without an id */
 	bool listens, established, told_end, asked_end, hung_up;
 	int fd;
 	struct ibv_qp *qp;
-	struct sent sends[SENDS_MAX];	/* not acknowledged yet */
+	struct sent sends[SENDS_MAX];	/* sent but not acknowledged */
 	uint32_t head, n;
-	struct packet *held;		/* came, and found no receive */
+	struct packet *held;		/* arrived when no receive was posted */
 };
 
 static TAILQ_HEAD(, link) links = TAILQ_HEAD_INITIALIZER(links);
@@ -100,7 +99,7 @@ static void link_free(struct link *l)
 	free(l);
 }
 
-/* FAKE_NET keeps the networks of tests that run at the same time apart. */
+/* FAKE_NET separates the networks of tests that run at the same time. */
 static socklen_t name_of(uint16_t port, struct sockaddr_un *out)
 {
 	const char *net = getenv("FAKE_NET");
@@ -108,12 +107,14 @@ static socklen_t name_of(uint16_t port, struct sockaddr_un *out)
 	memset(out, 0, sizeof(*out));
 	out->sun_family = AF_UNIX;
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "rampart-%s-%u", net ? net : "", port));
+			   (size_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "rampart-%s-%u",
+					    net ? net : "", port));
 }
 
 static void put(struct link *l, struct packet *p, const void *data)
 {
-	struct iovec parts[2] = { { p, offsetof(struct packet, data) }, { (void *)(uintptr_t)data, data ? p->bytes : 0 } };
+	struct iovec parts[2] = { { p, offsetof(struct packet, data) },
+				  { (void *)(uintptr_t)data, data ? p->bytes : 0 } };
 	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
 
 	if (sendmsg(l->fd, &m, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
@@ -267,12 +268,13 @@ static bool takes_requests(const struct link *l)
 	return st == IBV_QPS_RTR || st == IBV_QPS_RTS;
 }
 
-/* False if it has to wait for a receive. */
+/* Returns false if the packet has to wait for a receive. */
 static bool take_send(struct link *l, const struct packet *p)
 {
 	if (p->has_imm)
 		return fake_deliver_imm(l->qp, p->data, p->bytes, p->imm);
-	return p->solicited ? fake_deliver(l->qp, p->data, p->bytes) : fake_deliver_unsolicited(l->qp, p->data, p->bytes);
+	return p->solicited ? fake_deliver(l->qp, p->data, p->bytes) :
+			      fake_deliver_unsolicited(l->qp, p->data, p->bytes);
 }
 
 static bool take_request(struct link *l, const struct packet *p)
@@ -299,7 +301,7 @@ static void complete(struct link *l, enum ibv_wc_status status, const struct pac
 	l->head = (l->head + 1) % SENDS_MAX;
 	l->n--;
 	if (!l->qp || !fake_qp_outstanding(l->qp))
-		return;	/* flushed since */
+		return;	/* flushed in the meantime */
 	if (p && p->bytes)
 		memcpy(s->to, p->data, p->bytes);
 	fake_complete_sends(l->qp, 1, status);
@@ -316,7 +318,7 @@ static void on_req(struct link *l, const struct packet *p)
 	l->id = fake_cm_request(l->listener, &p->from, p->qpn, p->private_data, 56);
 }
 
-/* False if it has to wait. */
+/* Returns false if the packet has to wait. */
 static bool on_packet(struct link *l, const struct packet *p)
 {
 	switch (p->type) {
@@ -374,7 +376,7 @@ static void accept_one(struct link *listener)
 		link_new(NULL, fd)->listener = listener->id;
 }
 
-/* Hands over one packet. False if there is none, or it has to wait for a receive. */
+/* Hands over one packet. Returns false if there is none, or if it has to wait for a receive. */
 static bool serve_packet(struct link *l)
 {
 	struct packet *p = l->held;
@@ -399,8 +401,8 @@ static bool serve_packet(struct link *l)
 	return true;
 }
 
-/* Hands over the packets that have arrived, because a real device also completes many requests between two polls; SERVED_MAX
- * at most, because other threads and links wait meanwhile. A connection request comes alone: it may free the link. */
+/* Hands over up to SERVED_MAX of the packets that have arrived: a real device also completes many requests between two
+ * polls, but other threads and links wait. A connection request comes alone: it may free the link. */
 static void serve(struct link *l)
 {
 	if (l->listens)
@@ -468,7 +470,7 @@ static void __attribute__((constructor)) start(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Threads that a program ended may still hold the lock only if it did not end them: then nothing can be said. */
+/* Takes no lock: the program's threads have ended by now, or the counts would mean nothing anyway. */
 static void __attribute__((destructor)) end(void)
 {
 	stop = true;

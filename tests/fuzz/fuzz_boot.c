@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A whole shard on the fakes of the unit tests, and up to three clients that the input drives: TCP bytes, TLS handshakes,
- * frames, connection requests, events, messages, silence. Afterwards all that they had must be back. */
+/* A whole shard on the unit tests' fakes, and up to three clients that the input drives: TCP bytes, TLS handshakes,
+ * frames, connection requests, events, messages, silence. Afterwards all resources must be free again. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,13 +19,13 @@
 
 #define GUESTS 3
 #define STEPS_MAX 48
-/* The fakes' records have an end. */
+/* The fakes can record only a limited number of events. */
 #define RUNS_PER_SERVER 128
 
 struct guest {
 	struct peer peer;
 	bool is_there, shaken;
-	int fd;				/* for bytes that are no TLS; the peer's */
+	int fd;				/* the peer's socket, for bytes outside TLS */
 };
 
 static struct guest guests[GUESTS];
@@ -44,7 +44,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
-	/* Else cmocka's assertions outside of its tests exit. */
+	/* Outside cmocka's tests, a failed assertion would otherwise exit instead of abort. */
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	if (server_rig_group_setup(NULL) ||
 	    tls_ctx_new(&(struct tls_config){ .ca_file = srv.certs.ca, .resume = true }, &ctx, err, sizeof(err)))
@@ -122,7 +122,7 @@ static void say_raw(struct guest *g, const uint8_t *p, size_t n)
 	server_turn();
 }
 
-/* A HELLO as it should be, but for what the input changes. */
+/* Sends a correct HELLO, except for what the input changes. */
 static void say_hello(struct guest *g, struct input *in)
 {
 	struct frame_hello h = { .message_bytes = 64, .queue_depth = 4, .psn = g->peer.psn };
@@ -156,7 +156,7 @@ static bool read_all(struct guest *g, uint8_t *p, size_t n)
 	return n == 0;
 }
 
-/* Reads a frame; of a GRANT, makes the keys. */
+/* Reads a frame; derives the keys from a GRANT. */
 static void listen_to(struct guest *g)
 {
 	static uint8_t frame[FRAME_REPORT_BYTES_MAX];
@@ -190,7 +190,7 @@ static void request(struct guest *g, struct input *in)
 	peer_request(&g->peer, data);
 }
 
-/* The server's id of this client; NULL if it is gone. */
+/* The server's CM id for this client; NULL if it is gone. */
 static struct rdma_cm_id *id_of(const struct guest *g)
 {
 	struct rdma_cm_id *id;
@@ -215,8 +215,9 @@ static struct ibv_qp *qp_of(const struct guest *g)
 static void event(struct guest *g, struct input *in)
 {
 	static const enum rdma_cm_event_type types[] = {
-		RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_REJECTED, RDMA_CM_EVENT_UNREACHABLE,
-		RDMA_CM_EVENT_CONNECT_ERROR, RDMA_CM_EVENT_TIMEWAIT_EXIT, RDMA_CM_EVENT_ADDR_CHANGE,
+		RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_REJECTED,
+		RDMA_CM_EVENT_UNREACHABLE, RDMA_CM_EVENT_CONNECT_ERROR, RDMA_CM_EVENT_TIMEWAIT_EXIT,
+		RDMA_CM_EVENT_ADDR_CHANGE,
 	};
 	struct rdma_cm_id *id = id_of(g);
 
@@ -289,7 +290,7 @@ static void step(struct input *in)
 	}
 }
 
-/* Everybody is gone, and everything has had its time. */
+/* All clients leave, and all deadlines pass. */
 static void end(void)
 {
 	for (int i = 0; i < GUESTS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bootstrap frames: what a decoder takes, the encoder writes, and is decoded again as the same. */
+/* Bootstrap frames: the encoder reproduces every frame that a decoder accepts. */
 #include "common/wire/be.h"
 #include "common/wire/frame.h"
 #include "common/wire/record.h"
@@ -64,7 +64,7 @@ static void control(const uint8_t *frame, size_t n)
 	assert(memcmp(frame + FRAME_HEADER_BYTES, again + FRAME_HEADER_BYTES, n - FRAME_HEADER_BYTES) == 0);
 }
 
-/* The header of a record on a socket. */
+/* Checks the header of a record on a socket. */
 static void record(const uint8_t *bytes, size_t n)
 {
 	uint8_t again[RECORD_HEADER_BYTES];
@@ -86,7 +86,7 @@ static void decode(const uint8_t *frame, size_t n)
 	control(frame, n);
 }
 
-/* Mutations seldom keep lengths right, so they are made right too: the frame's, and that of a REFUSE's text. */
+/* Mutations seldom keep the lengths right, so this repairs them: the frame's, and that of a REFUSE's text. */
 static void decode_right_lengths(uint8_t *frame, size_t n)
 {
 	struct frame_header h;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Interval logs (.hlog). An input whose first byte is even is the log itself; else it is the cells of a histogram, which
- * are packed as they should be, since no mutation of packed bytes gets that far. */
+/* Interval logs (.hlog). An input with an even first byte is the log itself. Otherwise it is a histogram's cells, which
+ * are packed correctly here, because mutations of packed bytes never get that far. */
 #include <stdio.h>
 #include <zlib.h>
 
@@ -22,7 +22,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return hist_new(&hist) || hist_new(&again);
 }
 
-/* The log of `hist`, as the writer has it, reads as the same again. */
+/* Writes the log of `hist` and reads it again: both must be equal. */
 static void round_trip(void)
 {
 	char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages in a SEND: the walk over their headers stays inside, ends, and trailers are where they can be. */
+/* Messages in a SEND: the walk over their headers stays inside and ends, and trailers are where they should be. */
 #include "common/wire/msg.h"
 #include "tests/fuzz/input.h"
 
@@ -17,7 +17,7 @@ static void whole(const uint8_t *send, uint32_t n)
 	assert(memcmp(again, send, sizeof(again)) == 0);
 }
 
-/* A SUM that is wrong, and one that is made right. */
+/* Checks the SUM as it is, and a correct one. */
 static void sums(const struct msg_header *h, uint8_t *message)
 {
 	uint32_t summed = h->length - (h->flags & MSG_FLAG_TAG ? MSG_TAG_BYTES : 0);
@@ -52,7 +52,7 @@ static void tags(const struct msg_header *h, uint8_t *message)
 	assert(msg_tags_new(keys[0], true, &client) == 0 && msg_tags_new(keys[1], false, &server) == 0);
 	assert(msg_tag_write(client, message, h->length) == 0);
 	assert(msg_tag_check(server, message, h->length));
-	/* The second time it is not the next one. */
+	/* A tag is valid only once. */
 	assert(!msg_tag_check(server, message, h->length));
 	msg_tags_free(client);
 	msg_tags_free(server);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A note that a load host leaves for the leader at the end of a step: JSON, or compressed, and the step that it has. */
+/* Notes that load hosts leave for the leader at the end of a step, plain or compressed JSON, and the step in them. */
 #include <jansson.h>
 
 #include "loadgen/cluster/barriers.h"
@@ -15,7 +15,7 @@
 #define HOSTS 2
 
 static struct loadgen_config cfg;
-static struct step *own, *all;	/* the leader's, and the sum, which a step that is refused leaves as it was */
+static struct step *own, *all;	/* the leader's step, and the sum, which a refused step leaves unchanged */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -26,7 +26,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	loadgen_config_defaults(&cfg);
 	assert(step_new(4, 64, 1, &own) == 0 && step_merge_begin(own, 8, &all) == 0);
-	return loadgen_config_check(&cfg, 1, args, err, sizeof(err)) || workloads_apply(&cfg, 1, args, err, sizeof(err));
+	return loadgen_config_check(&cfg, 1, args, err, sizeof(err)) ||
+	       workloads_apply(&cfg, 1, args, err, sizeof(err));
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
@@ -34,7 +35,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return json_mutate(data, size, max_size, seed);
 }
 
-/* run.json can be written with whatever was accepted. */
+/* Whatever was accepted can be written to run.json. */
 static void show(struct load_hosts *hosts)
 {
 	json_t *o = json_pack("{s:o, s:o}", "step", step_json(all, &cfg, NULL, 0), "hosts", load_hosts_json(hosts));
@@ -49,7 +50,7 @@ static void show(struct load_hosts *hosts)
 	assert(step_merge_begin(own, 8, &all) == 0);
 }
 
-/* As record_merge takes it. */
+/* Merges the note as record_merge does. */
 static void merge(const json_t *note)
 {
 	const json_t *packed = json_object_get(note, "step");
@@ -72,7 +73,7 @@ static void merge(const json_t *note)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	/* Exactly that size, so that what is read behind it is seen. */
+	/* A copy of exactly that size, so that sanitizers see reads beyond it. */
 	uint8_t *copy = input_copy(data, n);
 	struct barriers *b;
 	const json_t *note;

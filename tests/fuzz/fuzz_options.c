@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Command lines: words apart by newlines, the first of which names the program. What is refused is refused with one line. */
+/* Command lines: words separated by newlines; the first one names the program. A refusal is one line. */
 #include <stdio.h>
 
 #include "common/base/opts.h"

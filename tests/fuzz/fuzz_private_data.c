@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private data of the connection manager's REQ, REP and REJ, of any length. */
+/* Private data of any length in the connection manager's REQ, REP and REJ. */
 #include "common/wire/auth.h"
 #include "tests/fuzz/input.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A run's folder: run.json and, after a zero byte, events.ndjson. If there is a second zero byte, a baseline's run.json
- * follows. The report is made in all its forms, and has no control characters. */
+/* The folder of a run: run.json and, after a zero byte, events.ndjson; after a second zero byte, a baseline's run.json.
+ * The report must not contain control characters in any of its forms. */
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return json_mutate(data, size, max_size, seed);
 }
 
-/* What stands before the next zero byte, as a file; an empty one is not there. */
+/* Writes the bytes before the next zero byte to a file; if there are none, there is no file. */
 static bool take_file(struct input *in, const char *path)
 {
 	const uint8_t *p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a server says in a control session: three reports apart by zero bytes, of before, in and after a step. */
+/* Reports from a server's control session: three of them, separated by zero bytes, from before, in and after a step. */
 #include <jansson.h>
 
 #include "common/base/json_at.h"
@@ -21,7 +21,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	loadgen_config_defaults(&cfg);
-	return loadgen_config_check(&cfg, 1, args, err, sizeof(err)) || workloads_apply(&cfg, 1, args, err, sizeof(err));
+	return loadgen_config_check(&cfg, 1, args, err, sizeof(err)) ||
+	       workloads_apply(&cfg, 1, args, err, sizeof(err));
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
@@ -29,7 +30,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return json_mutate(data, size, max_size, seed);
 }
 
-/* As client/control.c reads it. */
+/* Reads a report as client/control.c does. */
 static json_t *take_report(struct input *in)
 {
 	static const struct json_limit limit = { 1 << 20, 16 << 20 };
@@ -40,7 +41,7 @@ static json_t *take_report(struct input *in)
 	return json_read((const char *)p, n, 0, &limit, NULL, 0);
 }
 
-/* Of one that is taken, run.json can be written and read again. */
+/* run.json can be written from accepted reports. */
 static void use(json_t *before, json_t *in, json_t *after)
 {
 	struct sut sut = { .cfg = &cfg, .baseline = before };

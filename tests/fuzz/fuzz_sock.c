@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stream of records in any portions, through common/sock as its owner has it: what is delivered is what a second reading of
- * the same bytes finds in them, in that order, nothing comes after the end, and every buffer comes back. The peer's records
- * are sent back, kept until no buffer is free, or dropped.
- */
+/* A stream of records in arbitrary portions, through common/sock as its owner uses it. The owner must get the records
+ * that a second reading of the same bytes finds, in that order, and nothing after the end; every buffer must come back.
+ * The owner echoes the peer's records, keeps them until no buffer is free, drops them, or closes. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include "common/sock/sock.h"
 #include "tests/fuzz/input.h"
 
-#define BUFS 8u		/* and what the endpoint adds */
+#define BUFS 8u		/* in addition to those of the endpoint */
 #define KEPT_MAX 4096u
 #define BUF_BYTES (64u << 10)
 
@@ -23,9 +22,9 @@ static const struct sock_config config;
 static struct sock_ctx *ctx;
 
 static enum owner owner;
-static const uint8_t *stream;	/* all that the peer sends */
-static size_t stream_n, at;	/* and how much of it the owner has been told of */
-static uint64_t echoed;		/* bytes that are to come back */
+static const uint8_t *stream;	/* everything that the peer sends */
+static size_t stream_n, at;	/* its size, and how much of it the owner has received */
+static uint64_t echoed;		/* bytes that must still come back */
 static uint32_t kept[KEPT_MAX];
 static unsigned kept_n;
 static bool over;
@@ -77,7 +76,7 @@ static uint32_t free_buffers(void)
 	return (uint32_t)counts.bufs_free;
 }
 
-/* The header that is next is no record's, or no buffer is free for it. */
+/* The stream may end only if the next header is invalid, or if no buffer is free. */
 static void on_end(struct sock *s, enum fail_kind kind, int code)
 {
 	struct record r;
@@ -104,7 +103,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return !loop || ep_new(&cfg, NULL, NULL, &ep, err, sizeof(err)) || sock_ctx_new(&config, loop, ep, &user, &ctx);
 }
 
-/* Takes what has come back, so that the peer's socket is never full. */
+/* Reads what has come back, so that the peer's socket never fills up. */
 static void drain(int peer)
 {
 	static uint8_t back[BUF_BYTES];
@@ -122,7 +121,7 @@ static void turn(int peer)
 	drain(peer);
 }
 
-/* Each portion has its length in front of it, of one byte; 255: all that is left. The bytes of all portions are `stream`. */
+/* Sends the input in portions, each behind a length byte (255: everything left). `stream` joins them. */
 static void play(struct input *in, int peer)
 {
 	uint8_t *sent = input_copy(in->p, in->n);
@@ -141,8 +140,9 @@ static void play(struct input *in, int peer)
 	}
 	for (int i = 0; i < 4; i++)
 		turn(peer);
-	/* All that is whole was delivered. */
-	assert(over || stream_n - at < RECORD_HEADER_BYTES || stream_n - at - RECORD_HEADER_BYTES < be_get32(stream + at));
+	/* All complete records were delivered. */
+	assert(over || stream_n - at < RECORD_HEADER_BYTES ||
+	       stream_n - at - RECORD_HEADER_BYTES < be_get32(stream + at));
 	assert(over || echoed == 0);
 	free(sent);
 }

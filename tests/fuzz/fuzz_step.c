@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzzes how a member takes the announcements of the leader of a run on several hosts: the next step, or the end of the run. */
+/* How a member of a run on several hosts reads the leader's announcements: the next step, or the end of the run. */
 #include <jansson.h>
 
 #include "common/base/log.h"
 #include "common/wire/msg.h"
 #include "loadgen/config/config.h"
+#include "loadgen/ramp/gates.h"
 #include "loadgen/ramp/phases.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/workloads/workloads.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/json_mutate.h"
 
 static struct loadgen_config cfg;
-static bool over;	/* the run has ended */
 
-/* A step that is refused has a line of the log, which nobody reads here. */
+/* A refused step is logged; nobody reads the log here. */
 void log_write(enum log_level level, const char *fmt, ...)
 {
 	(void)level;
@@ -36,36 +36,28 @@ bool log_is_due(uint64_t *next_ns, uint64_t every_ns)
 
 const char *const log_level_names[] = { "error", "warn", "info", "debug", NULL };
 
-static void enter(struct ramp *r, enum ramp_phase phase)
-{
-	r->phase = phase;
-	over = phase == RAMP_STOP;
-}
-
-/* What is taken has room for all that the workload puts into a message, and not more clients than there are. */
-static bool prepare_step(struct ramp *r, const struct step_figures *f)
+/* An accepted step has room for all that the workload puts into a message, and no more clients than exist. */
+static void check_step(const struct ramp *r, const struct step_figures *f)
 {
 	char why[256] = "";
 	uint64_t dealt = 0;
 
 	if (workload_check_step(r->cfg, f, why, sizeof(why))) {
 		assert(why[0] && !strchr(why, '\n'));
-		return false;
+		return;
 	}
 	for (uint32_t i = 0; i < r->suts.n; i++)
 		dealt += r->current.dealt[i];
 	assert(f->bytes >= MSG_HEADER_BYTES + MSG_SUM_BYTES + MSG_TAG_BYTES && f->bytes <= cfg.message_bytes);
 	assert(dealt == f->clients && f->clients >= 1 && f->clients <= cfg.clients);
 	assert(f->repetition >= 1 && f->repetition <= cfg.repeat && (f->rate == 1000 || f->rate == 2000));
-	return false;
 }
-
-static const struct ramp_moves moves = { .enter = enter, .prepare_step = prepare_step };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static char *args[] = { "performance_test", "--targets", "a,b", "--workload", "small", "--verify", "--message-auth",
-				"--message-size", "36,64", "--clients", "8", "--repeat", "2", "--rate", "1000-2000:2", NULL };
+	static char *args[] = { "performance_test", "--targets", "a,b", "--workload", "small", "--verify",
+				"--message-auth", "--message-size", "36,64", "--clients", "8", "--repeat", "2",
+				"--rate", "1000-2000:2", NULL };
 	int n = (int)(sizeof(args) / sizeof(args[0])) - 1, first;
 	char err[400];
 
@@ -73,7 +65,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	loadgen_config_defaults(&cfg);
 	assert(opts_parse(&loadgen_options, n, args, &cfg, &first, err, sizeof(err)) == OPTS_OK);
-	return loadgen_config_check(&cfg, n, args, err, sizeof(err)) || workloads_apply(&cfg, n, args, err, sizeof(err));
+	return loadgen_config_check(&cfg, n, args, err, sizeof(err)) ||
+	       workloads_apply(&cfg, n, args, err, sizeof(err));
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
@@ -87,14 +80,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	json_t *what = json_loadb((const char *)data, n, JSON_DECODE_ANY, NULL);
 
 	for (size_t i = 0; what && i < sizeof(names) / sizeof(names[0]); i++) {
-		struct team team = { .rank = 1, .n = 2, .run = 1, .gone = json_pack("{s:O}", names[i], what), .events = &gates_events };
+		struct team team = { .rank = 1, .n = 2, .run = 1, .gone = json_pack("{s:O}", names[i], what),
+				     .events = &gates_events };
 		struct outcome oc;
-		struct ramp r = { .cfg = &cfg, .outcome = &oc, .phase = RAMP_AWAIT, .moves = &moves, .team = &team, .suts.n = 2 };
+		struct ramp r = { .cfg = &cfg, .outcome = &oc, .phase = RAMP_AWAIT, .team = &team, .suts.n = 2 };
+		enum gates_news news;
+		struct step_figures f;
 
 		outcome_init(&oc, &cfg);
-		over = false;
-		gates_await(&r);
-		assert(over || i == 0 || i == 3);
+		news = gates_read_news(&r, &f);
+		assert(news == (i == 3 ? GATES_NOTHING : GATES_END) || i == 0);
+		if (news == GATES_STEP)
+			check_step(&r, &f);
 		json_decref(team.gone);
 		outcome_clear(&oc);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Suites: a file of --suite, with a command line that replaces some of its options. What is refused is refused with one line. */
+/* Suites: a file for --suite, with a command line that replaces some of its options. A refusal is one line. */
 #include <stdio.h>
 
 #include "loadgen/suites/suite_plan.h"
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	char *text = input_text(data, n), err[1024] = "";
 
 	assert(s);
-	/* With an odd length without --duration. */
+	/* Inputs of odd length run without --duration. */
 	if (suite_add(s, text, n, n % 2 ? 2 : 3, argv, err, sizeof(err)))
 		assert(err[0] && !strchr(err, '\n'));
 	else

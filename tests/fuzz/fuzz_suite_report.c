@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The folder of a suite or of a comparison: suite.json if the input names entries, else compare.json. The report is made in both
- * forms, and has no control characters. */
+/* The folder of a suite or of a comparison: suite.json if the input names entries, otherwise compare.json. The report
+ * must not contain control characters in either form. */
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keys of session tickets over time, which may jump: a ticket is opened in its epoch and the next one, and never
- * later; rings made from one seed open each other's. The input is a list of steps. */
+/* Keys of session tickets while the clock may jump: a ticket can be opened in its epoch and in the next, but never
+ * later; rings made from one seed open each other's tickets. The input is a list of steps. */
 #include "common/tls/ticket_keys.h"
 #include "tests/fuzz/input.h"
 
 #define ROTATE_NS 1000
 #define SEALED_MAX 64
-/* Per step, so that few of them derive many keys. */
+/* A small limit per step, so that no step derives many keys. */
 #define EPOCHS_MAX 8
 
 static struct {
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			now_ns += input_number(&in, 2) % (EPOCHS_MAX * ROTATE_NS);
 			break;
 		case 1:
-			/* A ring that is ahead does not go back with the clock: it seals with the newest keys. */
+			/* When the clock goes back, a ring does not: it still seals with the newest keys. */
 			now_ns -= step >> 3 < now_ns ? step >> 3 : 0;
 			if (n_sealed < SEALED_MAX)
 				seal(r, now_ns, n_sealed++);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the fuzz targets share: libFuzzer's entry points, and an input taken bit by bit. */
+/* Shared by the fuzz targets: libFuzzer's entry points, and functions that take values from the input. */
 #ifndef RAMPART_TESTS_FUZZ_INPUT_H
 #define RAMPART_TESTS_FUZZ_INPUT_H
 
@@ -14,10 +14,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 struct input {
 	const uint8_t *p;
-	size_t n;	/* left */
+	size_t n;	/* bytes left */
 };
 
-/* Up to `n` bytes, fewer at the end: how many, and where they are. */
+/* Takes up to `n` bytes, fewer at the end. Returns how many; *out points to them. */
 static inline size_t input_bytes(struct input *in, size_t n, const uint8_t **out)
 {
 	if (n > in->n)
@@ -28,7 +28,7 @@ static inline size_t input_bytes(struct input *in, size_t n, const uint8_t **out
 	return n;
 }
 
-/* A little-endian number of `bytes` bytes; what is missing is 0. */
+/* Takes a little-endian number of `bytes` bytes; missing bytes are 0. */
 static inline uint64_t input_number(struct input *in, size_t bytes)
 {
 	const uint8_t *p;
@@ -40,7 +40,7 @@ static inline uint64_t input_number(struct input *in, size_t bytes)
 	return v;
 }
 
-/* A copy in memory of exactly that size, so that AddressSanitizer sees what is read behind it. The caller frees it. */
+/* Copies to memory of exactly that size, so that AddressSanitizer sees reads beyond it. The caller frees the copy. */
 static inline uint8_t *input_copy(const uint8_t *p, size_t n)
 {
 	uint8_t *copy = malloc(n ? n : 1);
@@ -50,7 +50,7 @@ static inline uint8_t *input_copy(const uint8_t *p, size_t n)
 	return copy;
 }
 
-/* The same as text. */
+/* Copies to a terminated string, which the caller frees. */
 static inline char *input_text(const uint8_t *p, size_t n)
 {
 	char *text = malloc(n + 1);

@@ -12,7 +12,7 @@
 
 static uint64_t state;
 
-/* Steele, Lea, Flood: SplitMix64. */
+/* SplitMix64 (Steele, Lea, Flood). */
 static uint64_t next(uint64_t below)
 {
 	uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
@@ -25,7 +25,8 @@ static uint64_t next(uint64_t below)
 static json_t *other_number(const json_t *old)
 {
 	static const double odd[] = { 0, -1, 1, 0.5, 1e-300, 1e300, -1e300, 9007199254740993.0, 4294967296.0, 1e19 };
-	static const json_int_t whole[] = { 0, 1, -1, 255, 65536, INT32_MAX, UINT32_MAX, INT64_MAX, INT64_MIN, 1000000000 };
+	static const json_int_t whole[] = { 0, 1, -1, 255, 65536, INT32_MAX, UINT32_MAX, INT64_MAX, INT64_MIN,
+					    1000000000 };
 	double v = json_number_value(old);
 
 	switch (next(5)) {
@@ -39,7 +40,8 @@ static json_t *other_number(const json_t *old)
 
 static json_t *other_text(const json_t *old)
 {
-	static const char *const odd[] = { "", "..", "../x", "<script>", "|`*_\\", "\033[2J", "\n", "%n%s", "\xe2\x80\xae", "a,b" };
+	static const char *const odd[] = { "", "..", "../x", "<script>", "|`*_\\", "\033[2J", "\n", "%n%s",
+					   "\xe2\x80\xae", "a,b" };
 	char text[TEXT_BYTES_MAX + 1];
 	const char *s = json_string_value(old);
 	size_t n = strnlen(s ? s : "", TEXT_BYTES_MAX);
@@ -52,7 +54,7 @@ static json_t *other_text(const json_t *old)
 	return json_string(text);	/* NULL if it is not UTF-8 */
 }
 
-/* Another value in the place of one; a new reference. NULL: none. */
+/* Returns a new reference to a replacement for the value; NULL: none. */
 static json_t *other(const json_t *old)
 {
 	switch (next(12)) {
@@ -112,7 +114,7 @@ static void change_element(json_t *array, size_t i, json_t *value)
 	}
 }
 
-/* Changes the value with the number *at in the order of the walk, and returns true. */
+/* Walks the values, changes the one with the number *at, and returns true. */
 static bool change(json_t *o, size_t *at)
 {
 	const char *key;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# One run on several load hosts, which here are processes on one machine that meet in a real etcd: what all of them did is
-# in one run.json, and who is lost is named.
+# One run on several load hosts, which are processes on one machine and meet in a real etcd: one run.json contains what
+# all of them did, and a lost host is named.
 
 # shellcheck source=tests/soft_roce/lib.sh
 . tests/soft_roce/lib.sh
@@ -9,7 +9,7 @@ need() {
     command -v etcd >/dev/null || { not_ok "etcd is installed" "install it with scripts/install-deps --tests" && finish; }
 }
 
-# What all hosts have in common.
+# $shared: options that all hosts have in common; $own: those that each host needs itself.
 lease=10
 shared=(--lease "$lease" --verify --report off --warmup 0.2)
 own=(--ca "$certs/ca.pem" --quiet)
@@ -85,7 +85,7 @@ is "a member's files come along" "$(find "$tmp"/a/*/hosts/1-* -name run.json -o 
 is "nothing has the token" "$(grep -rlF -- "$token" "$tmp/a" "$tmp/b" | wc -l)" 0
 all_back "after a run on two hosts everything is back" main
 
-# ---- who differs is refused
+# ---- a host with other settings is refused
 
 lead picky 2 --steps 4 --duration 0.5
 RAMPART_TOKEN=${url##*token=} url=${url%%\?*} join picky_b --message-size 128
@@ -100,7 +100,7 @@ join port_b --allow-server "$host:1"
 ends "a host that may load the server on another port only leaves" port_b 60 3 "port ${port[main]}, which --allow-server does not allow"
 end_of port 60
 
-# ---- a server that this host's CA does not prove
+# ---- a server that this host's CA does not vouch for
 
 mkdir "$tmp/other"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj '/CN=another CA' -keyout "$tmp/other/key.pem" \

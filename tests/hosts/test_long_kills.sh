@@ -1,7 +1,7 @@
 #!/bin/bash
-# Three load hosts; in each round one that was drawn at random is killed or stopped, or the etcd in which they meet is killed, at a
-# moment drawn at random. Every other host notices within the lease and a second, names who is lost, and ends with status 1
-# without being told to; the server gets rid of the clients. SEED and ROUNDS may be given; the seed is printed.
+# Three load hosts: in each round, at a random moment, a random host is killed or stopped, or the etcd in which they
+# meet is killed. Every other host notices within the lease plus one second, names the lost host, and ends by itself
+# with status 1; the server drops the clients. SEED and ROUNDS may be set; the seed is printed.
 # limit: 2400
 
 lease_s=${LEASE:-5}
@@ -26,7 +26,7 @@ now_ms() {
     echo $((t / 1000))
 }
 
-# When each host's log first said what it has to, in ms since the epoch: looked at every 50 ms.
+# Notes, in ms since the epoch, when each host first logged a line that matches; called every 50 ms.
 declare -A said_at=()
 have_said() { # REGEX NAME...
     local regex=$1 name all=0
@@ -38,7 +38,7 @@ have_said() { # REGEX NAME...
     return $all
 }
 
-# The phase that a host is in.
+# Prints the phase that a host is in.
 phase_of() { # NAME
     cat "$tmp/$1"/*/events.ndjson 2>/dev/null | grep -o '"phase":"[a-z ]*"' | tail -n 1 | cut -d'"' -f4
 }
@@ -47,7 +47,7 @@ begun() { # NAME...; each has a folder of results
     (($(find "${@/#/$tmp/}" -name events.ndjson 2>/dev/null | wc -l) == $#))
 }
 
-# An etcd of several rounds, until it is killed. Its port is one that the kernel does not give to others.
+# Starts an etcd, which several rounds use until it is killed. Its port is outside the kernel's ephemeral range.
 start_etcd() {
     local url=http://$host:23790
     etcds=$((etcds + 1))
@@ -66,7 +66,7 @@ round() { # NUMBER
     local killed at why=''
     rm -rf "$tmp"/{k,ka,kb}
     said_at=()
-    # Odd rounds: the first to come leads. Even ones: a host leads, with an etcd of its own.
+    # In odd rounds the first host to come leads. In even rounds a given host leads, with its own etcd.
     if (($1 % 2)); then
         [[ ${pid[etcd]:-} ]] || start_etcd
         for name in "${names[@]}"; do
@@ -90,7 +90,7 @@ round() { # NUMBER
             [[ $name == "${names[victim]}" ]] || others+=("$name")
         done
         why=$((how ? 19 : 9)) # SIGSTOP, SIGKILL
-        # The etcd of a leader that is killed dies with it, and with it who could say that a host is lost.
+        # If the leader is killed, its etcd dies too, and nobody is left to say which host is lost.
         regex='is lost|did not refresh its lease'
         ;;
     2)
@@ -120,7 +120,7 @@ round() { # NUMBER
         end_of "$name" 40
         ((status == 1)) || not_ok "round $1 ($why, $phase): $name ends with status 1" "$status: $(<"${logs[$name]}")"
     done
-    # Who was stopped finds that it is out, and leaves.
+    # A stopped host finds out that it was put out, and leaves.
     if ((how == 1)); then
         kill -CONT "$killed"
         end_of "${names[victim]}" 40

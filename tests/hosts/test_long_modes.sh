@@ -1,16 +1,16 @@
 #!/bin/bash
-# Every way to run performance_test, on two load hosts and, where it says so, two servers: what the hosts counted adds up to
-# what the leader says, which is what the servers counted; each host's own run.json says the same as the leader's of it.
+# Every mode of performance_test on two load hosts and, where noted, two servers. The hosts' counts must add up to the
+# leader's, which must equal the servers'; each host's own run.json must agree with the leader's record of it.
 # limit: 3600
 
 # shellcheck source=tests/soft_roce/lib.sh
 . tests/soft_roce/lib.sh
-# Nobody is lost here, however slow the machine is.
+# No host may be lost here, however slow the machine is.
 lease_s=60
 # shellcheck source=tests/hosts/lib.sh
 . tests/hosts/lib.sh
 
-# A run on two hosts, to its end; a member gets the leader's options only.
+# Makes a run on two hosts; the member gets only the options that it needs itself.
 hosts_run() { # NAME STATUS SERVER OPTIONS...
     local name=$1 wanted=$2
     shift 2
@@ -18,7 +18,7 @@ hosts_run() { # NAME STATUS SERVER OPTIONS...
     lead "$name" 2 "$@"
     join "${name}_b"
     end_of "$name" "${limit:-300}"
-    # Of so few operations on an emulated CPU not everything can be judged (4).
+    # On an emulated CPU, so few operations may leave some criteria unjudged (4).
     if ((status == wanted || (wanted == 0 && status == 4))); then ok "$name: the leader ends"; else
         not_ok "$name: the leader ends" "exit status $status: $(<"${logs[$name]}")"
     fi
@@ -26,7 +26,7 @@ hosts_run() { # NAME STATUS SERVER OPTIONS...
     [[ $(runs_of "$name") ]] || { not_ok "$name: there are runs" "$(<"${logs[$name]}")" && return 1; }
 }
 
-# Of a run of the leader: what does not add up. $hosts is .hosts.
+# Lists what does not add up in a run of the leader. $hosts is .hosts.
 # shellcheck disable=SC2016  # jq's variables
 sound='
   [.steps | to_entries[] | .key as $i | .value as $all | [$hosts[] | .steps[] | select(.step == $i)] as $of |
@@ -52,7 +52,7 @@ adds_up() { # NAME [PARTS THAT THE MODE DOES NOT HAVE, AS AN EXTENDED REGEX]
         what=$(jq -r "(.hosts // []) as \$hosts | ${sound}[]" "${runs[$i]}" 2>&1 | grep -vE "${2:-^$}")
         [[ ! $what ]] || wrong+="${runs[$i]#"$tmp/"}: $what "
         n=$((n + $(jq '.steps | length' "${runs[$i]}")))
-        # What the member keeps is what the leader has of it, and some of it is there.
+        # The member's own record is the same as the leader's record of it, and some of it exists.
         what=$(jq -nr --slurpfile a "${runs[$i]}" --slurpfile b "${of_b[$i]:-/dev/null}" '
             def figures: [.connected_held, .response_ns, .messages_total.generator, .verified.checked];
             [$a[0].hosts[1].steps[] | .own | select(. != null) | figures] == [$b[0].steps[] | select(.target_clients > 0) | figures]' 2>&1)
@@ -125,7 +125,7 @@ hosts_run sizes 0 main --steps 3,8 --message-size 64,512 --repeat 2 --warmup 0.1
     says "sizes: all steps in their order" sizes '[.steps[] | [.target_clients, .message_bytes, .repetition]] | length == 8' \
         '[.hosts[].steps | length] == [8, 8]'
 
-# Fewer clients than hosts.
+# There are fewer clients than hosts.
 hosts_run single 0 main --steps 1 "${quick[@]}" && adds_up single &&
     says "single: the host without a client has no figures" single '[.hosts[].steps[0].share] == [1, 0]' '.hosts[1].steps[0].own == null'
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Helpers of the launchers' tests: an etcd, and the command that a launcher starts once for each of three hosts. It is
-# tests/cluster/joiner, a host of a run without load: it joins with the code of performance_test, passes barriers, and needs
-# no RDMA device. Launcher, hosts and etcd are on one machine. Sourced by the test scripts.
+# Helpers of the launchers' tests: an etcd, and the command that a launcher starts once for each of three hosts. The
+# command is tests/cluster/joiner, a host of a run without load: it joins with the code of performance_test, passes
+# barriers, and needs no RDMA device. Launcher, hosts and etcd run on one machine.
 # shellcheck disable=SC2034,SC2154  # variables of the scripts that source it, and of the library below
 
 # shellcheck source=tests/soft_roce/lib.sh
@@ -22,7 +22,7 @@ listens() { # PORT
     [[ $(ss -Htln "sport = :$1") ]]
 }
 
-# A port that nobody has; the listener that wants it says so if another process is faster.
+# Prints a free port. If another process takes it first, the listener that wanted it fails with a message.
 free_port() {
     local tried
     while :; do
@@ -36,14 +36,14 @@ listens_or_gone() { # NAME PORT
     listens "$2" || is_gone "$1"
 }
 
-# Waits until the process listens at the port.
+# Waits until the process listens on the port.
 await_port() { # NAME PORT
     wait_until 60 listens_or_gone "$@" && listens "$2" && return
     not_ok "'$1' listens at port $2" "$(cat "${logs[$1]}")"
     finish
 }
 
-# Sets $etcd, the address of an etcd of this test's own.
+# Starts an etcd for this test and sets $etcd to its address.
 start_etcd() {
     local client peer
     needs etcd ss
@@ -55,13 +55,13 @@ start_etcd() {
     etcd=127.0.0.1:$client
 }
 
-# Sets $command: what every host of run NAME runs, and nothing in it differs between them.
+# Sets $command, which is the same for every host of run NAME.
 prepare() { # NAME JOINER_OPTIONS...
     [[ ${etcd:-} ]] || start_etcd
     command=("$joiner" "etcd://$etcd/$1" load "$hosts" "${@:2}")
 }
 
-# Lines of the hosts that begin with WORD; a launcher may write something in front of them.
+# Prints the hosts' lines that begin with WORD; a launcher may have put a prefix before them.
 said() { # NAME WORD
     tr -d '\r' <"${logs[$1]}" | sed -nE "s/^([a-z0-9]+: )?($2( .*)?)\$/\2/p"
 }
@@ -71,7 +71,7 @@ have_said() { # NAME WORD COUNT
     (($(said "$1" "$2" | wc -l) >= $3)) || is_gone "$1"
 }
 
-# The launcher ends with status 0, and its three processes were the hosts of one run.
+# Checks that the launcher ends with status 0, and that its three processes were the hosts of one run.
 launched() { # NAME
     ends "$1: the launcher ends with the run" "$1" 120 0 ''
     is "$1: ranks are 0 to 2, in one run" "$(said "$1" joined | sort | awk '{ printf "%s/%s ", $2, $3; runs[$5] }
@@ -85,7 +85,7 @@ nobody_of() { # NAME
     ! pgrep -f -- "^$joiner etcd://$etcd/$1 " >/dev/null
 }
 
-# Kills one host of a run that goes on until it is ended.
+# Kills one host of a run that does not end by itself.
 kill_one() { # NAME
     local killed
     wait_until 120 have_said "$1" start $hosts || not_ok "run '$1' begins" "$(cat "${logs[$1]}")"
@@ -93,7 +93,7 @@ kill_one() { # NAME
     kill -9 "$killed"
 }
 
-# The two others said of one and the same host that it is lost, before they ended.
+# Checks that the two other hosts reported the same host as lost before they ended.
 others_name_it() { # NAME
     matches "$1: the two others name it" "$(said "$1" '(lost|out)' | grep -oE '\(rank [0-2]\) is lost' | sort | uniq -c)" \
         '^ *2 \(rank [0-2]\) is lost$'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The image of deploy/Containerfile over real RDMA: rdma_server runs in a container that podman makes of its files, as the
-# image's user, with /dev/infiniband and the machine's network; the client is outside, and then another one inside. The
-# image is what tests/launchers/make-image left in build/launchers/rootfs.
+# Tests the image of deploy/Containerfile over real RDMA: rdma_server runs in a podman container made from its files, as
+# the image's user, with /dev/infiniband and the machine's network; one client is outside, another one inside.
+# tests/launchers/make-image has left the image in build/launchers/rootfs.
 # limit: 900
 
 # shellcheck source=tests/launchers/lib.sh
@@ -13,12 +13,12 @@ if [[ ! -x $rootfs/usr/bin/rdma_server ]]; then
     finish
 fi
 
-# Keys that the image's user can read, as an operator would mount them.
+# The keys must be readable for the image's user, as an operator would mount them.
 mkdir "$tmp/tls"
 cp "$certs"/*.pem "$certs/server.key" "$tmp/tls"
 chown -R 10000:10000 "$tmp/tls"
 
-# Sets in_container, the command that runs another one in a container. The image's files are read-only.
+# Sets in_container, the prefix that runs a command in a container. The image's files are read-only.
 container() { # NAME MEMLOCK_BYTES
     in_container=(podman --root "$tmp/storage" --runroot "$tmp/run" --storage-driver vfs --runtime crun
         --cgroup-manager cgroupfs run --name "$1" --cgroups=disabled --network host --device /dev/infiniband

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# mpirun starts the three hosts of a run, and nothing more: they do not use MPI.
+# mpirun only starts the three hosts of a run; they do not use MPI.
 # here
 
 # shellcheck source=tests/launchers/lib.sh
 . "$(dirname "$0")/lib.sh"
 needs mpirun
 
-# More processes than this machine may have CPUs; as root it refuses to run if nothing else is said.
+# There may be fewer CPUs than processes, and mpirun refuses to run as root unless told to.
 launcher=(mpirun --oversubscribe -n 3)
 ((EUID != 0)) || launcher+=(--allow-run-as-root)
 
@@ -14,7 +14,7 @@ prepare mpirun
 start mpirun "${launcher[@]}" "${command[@]}"
 launched mpirun
 
-# mpirun ends all ranks when one ends with a failure, before the others could say anything of it.
+# mpirun ends all ranks as soon as one fails, before the others can say which host is lost.
 prepare killed --barriers 0 --lease-s 5
 start killed "${launcher[@]}" "${command[@]}"
 kill_one killed

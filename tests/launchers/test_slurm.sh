@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Slurm: munged, slurmctld and three slurmd of this test's own on one machine, which need no system units. `srun -N3` starts
-# the three hosts of a run.
+# Slurm: this test runs its own munged, slurmctld and three slurmd on one machine, without system units. `srun -N3`
+# starts the three hosts of a run.
 # here
 
 # shellcheck source=tests/launchers/lib.sh
 . "$(dirname "$0")/lib.sh"
 needs munged slurmctld slurmd srun sinfo
 
-# What the nodes have is not looked at: Slurm only counts them here.
+# Slurm only counts these nodes: their real resources are ignored (config_overrides).
 write_config() {
     local node controller_port
     controller_port=$(free_port)
@@ -37,7 +37,7 @@ END
             "$(free_port)"
     done >>"$tmp/slurm.conf"
     printf 'PartitionName=all Nodes=a,b,c Default=YES State=UP\n' >>"$tmp/slurm.conf"
-    # cgroup/v2 would ask systemd for a scope.
+    # Use cgroup/v1, because cgroup/v2 would ask systemd for a scope.
     printf 'CgroupPlugin=cgroup/v1\n' >"$tmp/cgroup.conf"
     mkdir -p "$tmp/slurm.state"
 }
@@ -66,14 +66,14 @@ start_slurm() {
 }
 
 prepare slurm
-# Slurm's daemons do not talk over loopback addresses.
+# Slurm's daemons do not talk over loopback addresses, so use another address of this machine.
 read -r host _ < <(hostname -I)
 export SLURM_CONF=$tmp/slurm.conf
 write_config
 start_munge
 start_slurm
 
-# Limits of the shell that srun is called in are those of the hosts, unless it is told otherwise.
+# The hosts inherit the limits of the shell that calls srun, unless told otherwise.
 limits() { # SRUN_OPTIONS...
     (ulimit -S -l 64 && srun -N3 -n3 --chdir=/ "$@" bash -c 'ulimit -S -l') | sort -u
 }

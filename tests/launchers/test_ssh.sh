@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The ssh loop of docs/launchers.md, as it is printed there, with an sshd of this test's own on 127.0.0.1. Three names of
-# this machine are the three hosts.
+# Tests the ssh loop of docs/launchers.md exactly as printed, with this test's own sshd on 127.0.0.1. Three names of
+# this machine serve as the three hosts.
 # here
 
 # shellcheck source=tests/launchers/lib.sh
@@ -11,7 +11,7 @@ needs sshd ssh ssh-keygen
 start_sshd() {
     local sshd_port
     sshd_port=$(free_port)
-    # sshd gives up its rights in this directory; systems make it when they boot.
+    # sshd needs this directory for privilege separation; the system normally creates it at boot.
     ((EUID != 0)) || mkdir -p /run/sshd
     ssh-keygen -q -t ed25519 -N '' -f "$tmp/host_key"
     ssh-keygen -q -t ed25519 -N '' -f "$tmp/user_key"
@@ -42,7 +42,7 @@ END
     await_port sshd "$sshd_port"
 }
 
-# The script of the documentation, with this test's own ssh.
+# Extracts the script from the documentation, and puts this test's ssh into its PATH.
 printed_script() {
     sed -n '/^## ssh$/,/^## /{/^    #!/,/^$/p}' docs/launchers.md | sed 's/^    //' >"$tmp/on-hosts"
     mkdir "$tmp/path"
@@ -70,7 +70,7 @@ kill -TERM "${pid[stopped]}"
 ends "the loop ends when it is told to" stopped 60 143 ''
 if wait_until 60 nobody_of stopped; then ok "and its hosts with it"; else not_ok "and its hosts with it" "some still run"; fi
 
-# One that fails is named, and its status is the script's.
+# A host that fails is named, and its status is the script's.
 # shellcheck disable=SC2016  # the hosts' shell is to expand it
 start one_fails env PATH="$tmp/path:$PATH" "$tmp/on-hosts" load1,load2 \
     bash -c 'mkdir "$0/first" 2>/dev/null || exit 3' "$tmp"

@@ -1,8 +1,8 @@
-# Reads one file of callgrind for each argument (names not compressed) and prints for each a line of JSON: its name, the
-# instructions of the program itself and of libraries, the calls that cost something elsewhere, the bytes that the program
+# Reads the callgrind files given as arguments (names not compressed) and prints a line of JSON for each: its name, the
+# instructions of the program itself and of libraries, the calls whose cost arises elsewhere, the bytes that the program
 # copied, and the program's instructions by function.
 #
-# The fake devices and log output are not counted. The C library's work for them is not either: the inclusive cost of their
+# The fake devices and log output are not counted. Neither is the C library's work for them: the inclusive cost of their
 # calls into it is subtracted.
 BEGIN {
 	split("malloc calloc realloc memalign posix_memalign aligned_alloc reallocarray", names, " ")
@@ -25,8 +25,8 @@ function kind_of(object) {
 	return "other"
 }
 
-# The name in the source: without what the compiler adds to copies of a function, _FORTIFY_SOURCE to checked ones, and callgrind
-# to recursive ones.
+# The name in the source, without the suffixes that the compiler adds to copies of a function and callgrind to recursive
+# ones, and without what _FORTIFY_SOURCE adds to checked ones.
 function plain(name) {
 	sub(/'[0-9]+$/, "", name)
 	if (name ~ /^__.*_chk$/) name = substr(name, 3, length(name) - 6)
@@ -76,11 +76,11 @@ FNR == 1 {
 /^cob=/ { callee_kind = kind_of(substr($0, 5)); next }
 /^cfn=/ { callee = plain(substr($0, 5)); next }
 
-# The next line has what the call cost with all that it called.
+# The next line has the inclusive cost of the call.
 /^calls=/ {
 	split(substr($0, 7), count, " ")
 	n = count[1]
-	# Functions of the C library allocate, too, for those who call them.
+	# Functions of the C library may allocate for their callers; count such an allocation once.
 	if (callee in allocates && kind !~ /^(fakes|steady|log)$/ && !(kind == "libc" && name in allocates))
 		total[kind == "openssl" ? "openssl_allocations" : "allocations"] += n
 	if (kind == "own" || kind == "libev" || kind == "openssl") {

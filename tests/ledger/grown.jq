@@ -1,8 +1,9 @@
-# Prints a line for each figure that grew from $was to $is, followed by the functions responsible; nothing if nothing grew.
+# Prints a line for each figure that grew from $was to $is, followed by the functions responsible; nothing if none grew.
 #
-# A figure may grow by 3 %, with another compiler by 5 %. A small figure may also grow by the absolute amount in $room, which
-# covers its normal variation: a tenth of a wake-up for libev and for system calls. With other libraries only what does not depend on them is compared, and on another CPU not
-# OpenSSL, which chooses its code by the CPU. rampart itself must not allocate memory during an operation.
+# A figure may grow by 3 %, or by 5 % with another compiler. A small figure may also grow by the amount in $room, which
+# covers its normal variation: a tenth of a wake-up for libev and for system calls. With other libraries only figures
+# that do not depend on them are compared, and on another CPU not OpenSSL's, which chooses its code by the CPU. rampart
+# itself must not allocate memory during an operation.
 $was[0] as $was | $is[0] as $is
 | (if $was.build.compiler == $is.build.compiler then 1.03 else 1.05 end) as $limit
 | ($was.build.libraries == $is.build.libraries) as $same_libraries

@@ -1,4 +1,4 @@
-# What operations cost, counted (docs/ledger.md). Included by the top Makefile.
+# Counts what operations cost (docs/ledger.md). The top Makefile includes this file.
 #
 #   make ledger            fails if a figure grew
 #   make ledger RECORD=1   records the figures of this tree

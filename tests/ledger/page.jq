@@ -1,4 +1,4 @@
-# docs/ledger.md from results/ledger.json.
+# Makes docs/ledger.md from results/ledger.json.
 def table($head; $rows): "| " + ($head | join(" | ")) + " |", "|" + ($head | map("---|") | join("")), ($rows[] | "| " + (map(tostring) | join(" | ")) + " |");
 def figures: [.own, .libev, .openssl, .libc, .allocations, .openssl_allocations, .system_calls, .device_calls, .copied_bytes] | map(if . < 0.005 then 0 else . end);
 def units: ["own", "libev", "OpenSSL", "libc", "allocations", "OpenSSL's", "system calls", "device calls", "bytes copied"];

@@ -1,7 +1,7 @@
-# From the files of callgrind (tests/ledger/cost.awk) of one side to rows of the ledger.
+# Makes rows of the ledger from the costs of one side (tests/ledger/cost.awk).
 def figures: ["own", "libev", "openssl", "libc", "allocations", "openssl_allocations", "system_calls", "device_calls", "copied_bytes"];
 def cents: . * 100 | round / 100;
-# Leaves out functions that make less than 0.2 % of the whole.
+# Leaves out functions below 0.2 % of the whole.
 def largest($own): with_entries(select(.value >= $own / 500) | .value |= cents) | to_entries | sort_by(-.value) | from_entries;
 def minus($a): to_entries | map(.value -= ($a[.key] // 0)) | from_entries;
 # The minimum of several connections, figure by figure: unrelated work of the thread can only add to it.
@@ -14,7 +14,7 @@ def least: . as $all | .[0] | [paths(type == "number")] | reduce .[] as $p ({}; 
     | {row: "\($few.transport) \($few.run)", side: $side} + $costs
       + {functions: ($more.functions | minus($few.functions) | map_values(. / $n) | largest($costs.own))}),
 
-# Connecting: each state until the connection is live, and all of them together.
+# Connecting: each state before the connection is live, and all of them together.
 ([.[] | select(.count == 0 and (.state | IN("live", "closing", "dead", "free") | not))] | group_by([.transport, .run]) | .[]
     | (.[0] | "\(.transport) connect \(.run)") as $row
     | (group_by(.state) | sort_by(.[0].order) | map({state: .[0].state, cost: least})) as $states

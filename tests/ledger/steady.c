@@ -42,7 +42,8 @@ static bool is_first_thread(void)
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	static __thread struct timespec began[CLOCK_BOOTTIME + 1];
-	bool real = is_first_thread() || (clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_REALTIME);
+	bool real = is_first_thread() || (clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME &&
+					  clock != CLOCK_REALTIME);
 	uint64_t ns;
 
 	if (real)
@@ -72,11 +73,13 @@ static void *(*real_memmove)(void *, const void *, size_t);
 
 #define COPIED(bit) static void __attribute__((noinline)) copied_##bit(void) { __asm__ volatile(""); }
 COPIED(0) COPIED(1) COPIED(2) COPIED(3) COPIED(4) COPIED(5) COPIED(6) COPIED(7) COPIED(8) COPIED(9) COPIED(10)
-COPIED(11) COPIED(12) COPIED(13) COPIED(14) COPIED(15) COPIED(16) COPIED(17) COPIED(18) COPIED(19) COPIED(20) COPIED(21) COPIED(22)
+COPIED(11) COPIED(12) COPIED(13) COPIED(14) COPIED(15) COPIED(16) COPIED(17) COPIED(18) COPIED(19) COPIED(20)
+COPIED(21) COPIED(22)
 
 static void (*const copied_bits[])(void) = {
-	copied_0, copied_1, copied_2, copied_3, copied_4, copied_5, copied_6, copied_7, copied_8, copied_9, copied_10, copied_11,
-	copied_12, copied_13, copied_14, copied_15, copied_16, copied_17, copied_18, copied_19, copied_20, copied_21, copied_22,
+	copied_0, copied_1, copied_2, copied_3, copied_4, copied_5, copied_6, copied_7, copied_8, copied_9, copied_10,
+	copied_11, copied_12, copied_13, copied_14, copied_15, copied_16, copied_17, copied_18, copied_19, copied_20,
+	copied_21, copied_22,
 };
 
 static int find_program_text(struct dl_phdr_info *info, size_t size, void *arg)
@@ -88,7 +91,7 @@ static int find_program_text(struct dl_phdr_info *info, size_t size, void *arg)
 			text_begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
 			text_end = text_begin + info->dlpi_phdr[i].p_memsz;
 		}
-	return 1;	/* the program comes first */
+	return 1;	/* the program comes first in the list */
 }
 
 static void __attribute__((constructor)) find_originals(void)
@@ -107,7 +110,7 @@ static void count_copy(const void *caller, size_t n)
 			copied_bits[bit]();
 }
 
-/* Before the constructor has run, the loader and other constructors copy, too. */
+/* The loader and other constructors copy before this file's constructor has run. */
 static void *copy_bytes(void *to, const void *from, size_t n)
 {
 	unsigned char *t = to;
@@ -132,7 +135,7 @@ void *memmove(void *to, const void *from, size_t n)
 	return copy_bytes(to, from, n);
 }
 
-/* _FORTIFY_SOURCE turns calls of memcpy and memmove into calls of these. */
+/* _FORTIFY_SOURCE turns calls of memcpy and memmove into calls of these functions. */
 void *__memcpy_chk(void *restrict to, const void *restrict from, size_t n, size_t room);
 void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# How a run of performance_test ends when it is interrupted, when its server is told to stop, when a disk is full, and when it
-# is killed with a server of its own. None of this depends on how the messages travel, so they go over TCP. test_load.sh has
-# the ends that an RDMA connection notices differently.
+# How a run of performance_test ends when it is interrupted, when its server is told to stop, when a disk is full, and
+# when it is killed while it has a server of its own. The transport does not matter here, so this uses TCP. test_load.sh
+# has the ends that an RDMA connection notices differently.
 # here
 # shellcheck disable=SC2317  # what looks unreachable is called by name
 
@@ -44,7 +44,7 @@ load cut own --steps 2 --warmup 0 --duration 0.3 --trace /dev/full
 ends "a file that cannot be written: a line, and exit status 3" cut 240 3 'cannot write /dev/full: No space left'
 holds "a file that cannot be written: run.json says so, and has the step" cut .run.files_incomplete \
     '.run.exit_status == 3' 'one.response_ns.count >= 10'
-# run.json has room below the limit of a file's size, the page has not. Who ignores SIGXFSZ gets an error instead.
+# The file size limit has room for run.json, but not for the page. A process that ignores SIGXFSZ gets an error instead.
 limit=60 gives "a report that cannot be written: a line, and exit status 3" 3 'no report: .*report.html' \
     bash -c 'trap "" XFSZ; ulimit -f 80; exec "$@"' - "${bin}performance_test" "${over[@]}" --environment native --quiet \
     --output "$results" --name page --steps 2 --warmup 0 --duration 0.3
@@ -54,7 +54,7 @@ is "a report that cannot be written: run.json says so" \
 limit=60 gives "a server that cannot write to stdout: a line, and exit status 3" 3 'cannot write the ready line to stdout: No space left' \
     bash -c 'exec "$@" >/dev/full' - "${bin}rdma_server" "${server_ports[@]}" "${server_files[@]}" "${serving[@]}"
 
-# ---- a server of the generator's own ends with it
+# ---- the generator's own server ends with it
 
 load own own --steps 10 --warmup 0 --duration 60
 server_of() {

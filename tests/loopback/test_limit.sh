@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/limit, on which every other test depends to end when it hangs.
+# Tests tests/limit, on which every other test relies to end when it hangs.
 # here
 
 RAMPART_TRANSPORT=tcp
@@ -8,7 +8,7 @@ RAMPART_TRANSPORT=tcp
 gives "the command's exit status is passed on" 7 '' tests/limit 60 sh -c 'exit 7'
 gives "so is its output, and its input" 0 '^words$' sh -c 'echo words | tests/limit 60 cat'
 
-# A command and its child, which both ignore SIGTERM.
+# A command and its child, both of which ignore SIGTERM.
 stubborn() {
     trap '' TERM
     sleep 600 &

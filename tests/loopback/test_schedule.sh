@@ -1,6 +1,6 @@
 #!/bin/bash
-# The open loop of performance_test: arrivals, more load than there is room for, a sweep of offered rates, and the search for a
-# rate. The schedule does not depend on how the messages travel, so they go over TCP. test_load.sh has the open loop over RDMA.
+# The open loop of performance_test: arrivals, overload, a sweep of offered rates, and the search for a rate. The
+# schedule does not depend on the transport, so this uses TCP. test_load.sh has the open loop over RDMA.
 # here
 
 RAMPART_TRANSPORT=tcp

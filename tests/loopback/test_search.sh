@@ -1,7 +1,7 @@
 #!/bin/bash
-# Finding capacity: objectives of a ramp, a search that finds where a server refuses, one that survives the end of its own
-# server, and one against a server that does not come back. None of this depends on how the messages travel, so it goes over
-# TCP. test_capacity.sh has a search over RDMA.
+# Finding capacity: objectives of a ramp, a search that finds where a server refuses, a search that survives the end of
+# its own server, and one whose server does not come back. The transport does not matter here, so this uses TCP.
+# test_capacity.sh has a search over RDMA.
 # here
 # shellcheck disable=SC2317  # what looks unreachable is called by name
 
@@ -13,7 +13,7 @@ RAMPART_TRANSPORT=tcp
 gives "--slo: a term that is not known" 2 "'p99' is not allowed; allowed: " "${bin}performance_test" --slo p99
 gives "--find-capacity with --steps" 2 '--find-capacity: cannot be combined with --steps' "${bin}performance_test" --find-capacity --steps 10
 
-# Connection times are not judged on software RDMA; an objective is.
+# Connection times are not judged on software RDMA, but objectives are.
 search met own --steps 2 --duration 1 --slo 'p50<10s,errors<=0,connect_max<60s'
 ends "--slo: a ramp that meets it" met 240 0 'PASS +2 clients: SLO .*p50<10s'
 is "--slo: each term is in run.json" \
@@ -55,7 +55,7 @@ is "the run is complete, and says why it ended" "$(run_value refused run.status)
     'completed error_rate'
 serves "the server was not harmed" full
 
-# ---- its own server dies
+# ---- the generator's own server dies
 
 search survivor own --find-capacity --clients 10 --duration 4 --slo 'errors<1%'
 in_phase() { # NAME
@@ -70,7 +70,7 @@ run_says "the probe that lost it is told as what broke" survivor steps.0.connect
 is "by name and side" \
     "$(run_value survivor steps.0.hard_failure.resource) $(run_value survivor steps.0.hard_failure.side)" 'server server'
 
-# ---- another one's server dies
+# ---- another server dies
 
 search bereft full --find-capacity --clients 12 --duration 20 --slo 'errors<1%'
 reaches full 240 clients.connected=10

@@ -1,12 +1,12 @@
 #!/bin/bash
-# TLS sessions of performance_test: more at once than a server takes (--phased), tickets that another server does not accept, that
-# are switched off, or whose keys were rotated out. They do not depend on how the messages travel, so these go over TCP.
+# TLS sessions of performance_test: more at once than a server accepts (--phased), and tickets of another server,
+# tickets switched off, and tickets whose keys have rotated out. The transport does not matter, so this uses TCP.
 # here
 
 RAMPART_TRANSPORT=tcp
 . tests/soft_roce/lib.sh
 
-# What the server counted in the second step alone.
+# Prints how much a server's counter grew in the second step alone.
 difference() { # PATH
     echo "(two.server_after.$1 - one.server_after.$1)"
 }
@@ -42,7 +42,7 @@ gives "--tls-resume off: who asks for a ticket gets none" 0 'ticket: no ticket, 
     "$programs/rogue" "${over[@]}" "${tls_options[@]}" "$host" "${port[off]}" ticket
 counted "--tls-resume off: nothing is counted" off events.tickets=0 events.handshakes_resumed=0
 
-# A ticket is good for two rotations at most: the time it was made in, and the next.
+# A ticket is valid in the rotation in which it was made and in the next one.
 start_server rotating --threads 1 --max-clients 16 --ticket-rotation 1
 loads rotated rotating --tls-resume --repeat 2 --steps 5 --warmup 0 --duration 2.2
 holds "tickets from before two rotations are not accepted: full handshakes, new tickets" rotated \

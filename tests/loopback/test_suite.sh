@@ -1,6 +1,6 @@
 #!/bin/bash
-# What performance_test does around the data path, so over TCP: a line for each operation (--trace), messages that are joined in an
-# open loop and while clients come and go, and a suite of runs. test_data.sh has the data path over RDMA.
+# What performance_test does around the data path, and therefore over TCP: a line for each operation (--trace), messages
+# joined in an open loop and during churn, and a suite of runs. test_data.sh has the data path over RDMA.
 # here
 
 RAMPART_TRANSPORT=tcp
@@ -44,7 +44,7 @@ cat >"$tmp/two.json" <<'END'
       "compare": ["poll=event,adaptive", "coalesce=1,16"] } } ] }
 END
 start suite "${bin}performance_test" "${over[@]}" --environment native --suite "$tmp/two.json" --quiet --output "$tmp/suite"
-# 1: connecting takes longer than a criterion allows.
+# Status 1 is possible, because connecting may take longer than a criterion allows.
 end_of suite 400
 matches "--suite: it ends by itself" "$status" '^[01]$'
 suite=("$tmp"/suite/*-suite-two)
@@ -56,7 +56,7 @@ suite_says "all entries, in their order" '[.entries[] | .id + " " + .status] ==
 suite_says "one server for the runs, others for the comparison" '[.entries[].server] == [1, 1, null]'
 is "--suite: the server is the same process" \
     "$(jq -s '[.[].steps[].server_before.started_ns] | length == 3 and (unique | length) == 1' "${suite[0]}"/*-two-*/run.json)" true
-# Name the two runs instead of using a glob: if both start within the same second, the glob sorts them by name, not by start time.
+# Name both runs, because a glob sorts two runs of the same second by name, not by start time.
 is "--suite: the figures are those of the runs" "$(jq -c '[.entries[0, 1].steps[] | .response_p50_ns, .bytes_per_s]' \
     "${suite[0]}/suite.json")" "$(jq -sc '[.[].steps[] | .response_ns.p50, .throughput_bytes_per_s]' \
     "${suite[0]}"/*-two-ping/run.json "${suite[0]}"/*-two-echo/run.json)"

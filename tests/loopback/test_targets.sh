@@ -1,6 +1,6 @@
 #!/bin/bash
-# performance_test with several servers at once: who gets which clients, what run.json says of each, and one that is killed.
-# The deal does not depend on how the messages travel, so they go over TCP.
+# performance_test with several servers at once: which server gets which clients, what run.json says about each, and a
+# server that is killed. The deal does not depend on the transport, so this uses TCP.
 # here
 
 RAMPART_TRANSPORT=tcp
@@ -8,12 +8,12 @@ RAMPART_TRANSPORT=tcp
 
 # ---- several servers at once
 
-# What the servers say of themselves must be what run.json says of each.
+# run.json must say the same about each server as the server itself.
 start_server left --threads 1 --max-clients 20 --verify
 start_server right --threads 1 --max-clients 64 --verify
 targets=$host:${port[left]},$host:${port[right]}
 
-established() { # both servers' count
+established() { # the count of each server
     printf '%s %s' "$(stats left events.established)" "$(stats right events.established)"
 }
 

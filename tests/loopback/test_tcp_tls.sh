@@ -1,6 +1,6 @@
 #!/bin/bash
-# Clients whose messages go over TCP and over TLS, at a server without a device: rdma_client's commands, the workloads of
-# performance_test, and what is left when clients and servers end. test_transports.sh has them beside RDMA.
+# Clients over TCP and over TLS, at a server without a device: rdma_client's commands, the workloads of
+# performance_test, and what is left when clients and servers end. test_transports.sh has them next to RDMA.
 # here
 
 RAMPART_TRANSPORT=tcp

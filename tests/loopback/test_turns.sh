@@ -1,6 +1,6 @@
 #!/bin/bash
-# Clients that come and go, where RDMA plays no part, so over TCP: all of them come back, more come at once than the
-# server takes, and it does not answer for a while. test_churn.sh has those over RDMA.
+# Clients that come and go: all of them come back, more come at once than the server accepts, and it does not answer for
+# a while. RDMA does not matter here, so this uses TCP; test_churn.sh has what needs RDMA.
 # here
 
 RAMPART_TRANSPORT=tcp
@@ -10,7 +10,7 @@ RAMPART_TRANSPORT=tcp
 
 start_server main --threads 2 --max-clients 40 --verify
 remember_start main
-# All are always on their way, more than may connect at once. test_connector.c checks their order.
+# All clients are always leaving or coming, more than may connect at once. test_connector.c checks their order.
 loads turns main --churn 100000 --cycles 1500 --tls-resume --steps 40 --connect-concurrency 8 --warmup 0
 holds "--churn as fast as can be: all come back" turns 'one.churn.cycles >= 1500' 'one.churn.cycles_failed == 0'
 
@@ -19,7 +19,7 @@ holds "--churn as fast as can be: all come back" turns 'one.churn.cycles >= 1500
 start_server narrow --threads 1 --max-clients 128 --max-handshakes 4 --session-timeout 5
 loads storm narrow --workload connect --steps 100 --connect-concurrency 100 --warmup 0 --duration 0.2
 
-# The server stops while most of the 20 clients, two a second, have yet to connect, so that some time out. Afterwards all are there.
+# The server stops before most of the 20 clients (two a second) connect, so some time out. In the end all connect.
 load stalled narrow --workload connect --steps 20 --connect-rate 2 --timeout 1 --connect-retries 1000 --warmup 0 \
     --duration 0.2 --log-level debug
 kill -STOP "${pid[narrow]}"

@@ -1,13 +1,13 @@
 #!/bin/bash
-# Several machines on a wire, for scripts that say so in a line `# nodes: N` (tests/soft_roce/run.sh). The script runs on
-# node 1, after tests/soft_roce/lib.sh and this file; the others run this file, which carries out what on_node says. They talk
-# through files in a folder that all see (RAMPART_EXCHANGE), so that the wire may be cut.
+# Several machines on a wire, for scripts with a line `# nodes: N` (tests/soft_roce/run.sh). The script runs on node 1,
+# after tests/soft_roce/lib.sh and this file; the other nodes run this file, which executes the commands that on_node
+# sends. They communicate through files in a shared folder (RAMPART_EXCHANGE), so that the wire may be cut.
 # shellcheck disable=SC2154  # those of soft_roce/lib.sh
 
 exchange=${RAMPART_EXCHANGE:?run it with tests/soft_roce/run.sh}
 
-# Hands a command line to a node, which carries them out in turn, in one shell for all of them that has the functions of
-# soft_roce/lib.sh. Sets $at: what its answer's files are called by.
+# Sends a command line to a node. One shell there, with the functions of soft_roce/lib.sh, executes all of them in turn.
+# Sets $at, the prefix of the files with the answer.
 tell_node() { # NODE WORDS...
     local node=$1 n=1
     shift
@@ -19,7 +19,7 @@ tell_node() { # NODE WORDS...
     mv "$at.tmp" "$at.command"
 }
 
-# The same, and waits for its end, within $limit seconds; its output, and its status.
+# The same, then waits up to $limit seconds for its end. Prints its output and returns its status.
 on_node() { # NODE WORDS...
     local at status
     tell_node "$@"
@@ -32,12 +32,12 @@ on_node() { # NODE WORDS...
     return "$status"
 }
 
-# Where there are two.
+# For scripts with two nodes.
 on_peer() { # WORDS...
     on_node 2 "$@"
 }
 
-# What start_server does, on node 2: afterwards $host and ${port[NAME]} are those of node 2's server.
+# Runs start_server on node 2. Afterwards $host and ${port[NAME]} are those of its server.
 start_peer_server() { # NAME OPTIONS...
     local name=$1 text
     text=$(on_peer "start_server $* >&2; echo \"\$host \${port[$name]}\"")
@@ -45,20 +45,20 @@ start_peer_server() { # NAME OPTIONS...
     [[ ${port[$name]} =~ ^[0-9]+$ ]] || { not_ok "server '$name' on node 2" "$text" && finish; }
 }
 
-# netem on what a node sends: rules as of tc-netem(8); none ends it. Its own queue must not lose packets, too.
+# Sets tc-netem(8) rules for what a node sends, or none. The limit keeps netem's own queue from losing packets.
 netem_on() { # on_peer|eval RULE...
     local run=$1
     shift
     $run "tc qdisc del dev rampart0 root 2>/dev/null; [ -z '$*' ] || tc qdisc add dev rampart0 root netem limit 100000 $*"
 }
 
-# The same on both, so on requests and replies alike.
+# The same on both nodes, so for requests and replies alike.
 netem() { # RULE...
     { netem_on eval "$@" && netem_on on_peer "$@"; } || not_ok "netem $*" "tc refused it"
 }
 
-# After a run: every client is accounted for, and for a reason that a wire can give; every message of those that stayed
-# was answered once and as it was sent. How many stayed is shown, since that is the wire's.
+# Checks after a run that every client is accounted for, with reasons that a wire can cause, and that every message of
+# the clients that stayed was answered once and unchanged. Prints how many stayed, which depends on the wire.
 is_honest() { # NAME RUN [CONDITION...]
     local name=$1 run=$2
     shift 2
@@ -76,15 +76,15 @@ is_honest() { # NAME RUN [CONDITION...]
         "retries \(.retries), failures \([.failures[] | "\(.count) \(.code)"] | join(", "))"' "$tmp/$run.json"
 }
 
-# ---- what is on the wire, for this node and, by on_peer, for node 2
+# ---- packets on the wire, for this node and, with on_peer, for node 2
 
-# tcpdump writes the heads of all packets of this node's end to $tmp/wire.pcap, until end_capture.
+# Makes tcpdump write the headers of all packets at this end to $tmp/wire.pcap, until end_capture.
 start_capture() {
     start capture tcpdump -Z root -i rampart0 -s 96 -B 32768 -w "$tmp/wire.pcap"
     wait_until 30 has_line "${logs[capture]}" 'listening on'
 }
 
-# tcpdump has read what the kernel has for it; it forgets the rest when it is told to end. SIGUSR1 makes it say.
+# True if tcpdump has read all packets from the kernel, as it prints on SIGUSR1; when it ends it drops the rest.
 capture_has_all() {
     local line
     kill -USR1 "${pid[capture]}"
@@ -92,7 +92,7 @@ capture_has_all() {
     [[ $line =~ ([0-9]+)\ packets\ captured,\ ([0-9]+)\ packets\ received ]] && ((BASH_REMATCH[1] == BASH_REMATCH[2]))
 }
 
-# Fails if packets were missed.
+# Fails if tcpdump missed packets.
 end_capture() {
     wait_until 60 capture_has_all || { cat "${logs[capture]}" && return 1; }
     kill -INT "${pid[capture]}"
@@ -100,7 +100,7 @@ end_capture() {
     has_line "${logs[capture]}" '^0 packets dropped by kernel' || { cat "${logs[capture]}" && false; }
 }
 
-# "BYTES_OUT BYTES_IN RDMA_PACKETS_OUT RDMA_PACKETS_IN" of the capture from BEGIN to END, as date(1) takes them.
+# Prints "BYTES_OUT BYTES_IN RDMA_PACKETS_OUT RDMA_PACKETS_IN" of the capture from BEGIN to END (date(1) formats).
 on_wire() { # BEGIN END
     local mac begin end
     mac=$(</sys/class/net/rampart0/address)
@@ -116,14 +116,14 @@ on_wire() { # BEGIN END
         END { printf "%d %d %d %d\n", all[0], all[1], rdma[0], rdma[1] }'
 }
 
-# "BYTES_OUT BYTES_IN PACKETS_OUT PACKETS_IN": bytes of the interface, packets of the RDMA device.
+# Prints "BYTES_OUT BYTES_IN PACKETS_OUT PACKETS_IN": bytes of the interface, packets of the RDMA device.
 device_says() {
     local net=/sys/class/net/rampart0/statistics rdma=(/sys/class/infiniband/*/ports/1/hw_counters)
     echo "$(<$net/tx_bytes) $(<$net/rx_bytes) $(<"${rdma[0]}/sent_pkts") $(<"${rdma[0]}/rcvd_pkts")"
 }
 
 [[ ${BASH_SOURCE[0]} == "$0" ]] || return 0
-# The other nodes.
+# The other nodes continue here.
 . tests/soft_roce/lib.sh
 server_ports+=(--bind "10.77.0.$RAMPART_NODE")
 for ((n = 1; ; n++)); do

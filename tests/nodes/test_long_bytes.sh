@@ -1,6 +1,6 @@
 #!/bin/bash
-# What the devices, the server and performance_test say the network carried is what tcpdump sees on it, at both ends of a
-# wire: bytes and packets of SENDs, of what clients READ and WRITE, and of large transfers; and what is sent again.
+# The network figures of the devices, the server and performance_test must equal what tcpdump sees at both ends of a
+# wire: bytes and packets of SENDs, of READs and WRITEs by clients, of large transfers, and retransmissions.
 # nodes: 2
 # limit: 1500
 
@@ -9,7 +9,7 @@
 
 allowed=0.02 # of a figure
 
-# The second line of figures is the first one within $allowed.
+# Checks that the second line of figures equals the first one within $allowed.
 agrees() { # NAME "SEEN..." "SAID..."
     awk -v allowed=$allowed '{
         for (i = 1; i <= NF / 2; i++) {
@@ -22,7 +22,7 @@ agrees() { # NAME "SEEN..." "SAID..."
     if (($? == 0)); then ok "$1: $(<"$tmp/agrees")"; else not_ok "$1" "$(<"$tmp/agrees")"; fi
 }
 
-# Figures of a side of a run's first step.
+# Prints figures of one side from a run's first step.
 said() { # RUN SIDE NAME...
     local run=$1 side=$2 names
     shift 2
@@ -30,7 +30,7 @@ said() { # RUN SIDE NAME...
     jq -r --arg side "$side" ".steps[0].network[\$side] | [${names%,}] | map(tostring) | join(\" \")" "$tmp/$run.json"
 }
 
-# How far each of four figures of "BEFORE" and "AFTER" has come.
+# Prints by how much each of four figures grew from "BEFORE" to "AFTER".
 growth() { # BEFORE AFTER
     awk '{ print $5 - $1, $6 - $2, $7 - $3, $8 - $4 }' <<<"$1 $2"
 }
@@ -72,7 +72,7 @@ for run in write read; do
 done
 
 netem loss 2%
-# What comes after a lost packet is out of sequence, if more than one is under way.
+# With more than one packet in flight, those behind a lost one arrive out of sequence.
 load lossy main --steps 4 --warmup 0.5 --duration 5 --message-size 1024 --inflight 4
 end_of lossy 240
 netem

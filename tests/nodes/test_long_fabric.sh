@@ -1,27 +1,27 @@
 #!/bin/bash
-# What users of a fabric choose, seen on the wire between two machines: the traffic class of both directions, by tcpdump; and
-# machines that have IPv6 addresses only, with a global one and with link-local ones.
+# Choices of a fabric's users, seen on the wire between two machines: the traffic class in both directions, by tcpdump;
+# and machines with IPv6 addresses only, one global and the others link-local.
 # nodes: 2
 
 . tests/soft_roce/lib.sh
 . tests/nodes/lib.sh
 
-# The traffic classes of this end's RDMA packets, or of the other's, in the last capture; without the CM's own (queue pair 1).
+# Prints the traffic classes of one end's RDMA packets in the last capture, without the CM's own (queue pair 1).
 classes() { # SOURCE
-    # The number of the queue pair is in the 6th to 8th byte of the base transport header (IBTA 9.2), behind 8 of UDP and, of
-    # IPv6, 40; libpcap does not look for UDP behind those.
+    # The queue pair number is in bytes 6 to 8 of the base transport header (IBTA 9.2), behind the UDP header of 8
+    # bytes. With IPv6 count its 40 bytes too, because libpcap does not find UDP there.
     local ahead='udp[13] = 0 and udp[14:2] = 1'
     [[ $1 != *:* ]] || ahead='ip6[53] = 0 and ip6[54:2] = 1'
     marks "src host $1 and udp dst port 4791 and not ($ahead)"
 }
 
-# The traffic classes of what a filter of tcpdump lets through.
+# Prints the traffic classes of the packets that match a tcpdump filter.
 marks() { # FILTER
     tcpdump -nn -v -r "$tmp/wire.pcap" "$1" 2>/dev/null | grep -oE '(tos|class) 0x[0-9a-f]+' | sed 's/.* //' | sort -u |
         tr '\n' ' '
 }
 
-# A run whose packets are captured.
+# Makes a run and captures its packets.
 on_wire_runs() { # NAME SERVER OPTIONS...
     start_capture
     loads "$@" --steps 4 --duration 1 --warmup 0.2 --threads 1

@@ -1,6 +1,6 @@
 #!/bin/bash
-# One run on two load hosts, each a machine of its own, against a server on a third: README's two commands, counts that are
-# equal to the message, marked packets, a wire that loses some, and a host that is killed or cut off in each phase of a step.
+# One run on two load hosts and against a server, each on its own machine: README's two commands, counts that agree to
+# the message, marked packets, a lossy wire, and a host that is killed or cut off in each phase of a step.
 # nodes: 3
 # limit: 1800
 
@@ -9,7 +9,7 @@
 # shellcheck source=tests/nodes/lib.sh
 . tests/nodes/lib.sh
 
-# README's command of the leader or of the others, for two hosts.
+# Prints README's command for the leader or for the others, adapted to two hosts.
 readme() { # HOST OPTIONS...
     local line
     line=$(sed -n "s/^ *$1\\\$ \.\///p" README.md)
@@ -22,7 +22,7 @@ readme() { # HOST OPTIONS...
 
 own="--ca $certs/ca.pem --quiet --output $exchange"
 
-# Starts the leader on node 2; sets $url. A shell of node 2 or 3 keeps what it started by the run's name.
+# Starts the leader on node 2; sets $url. The shells of nodes 2 and 3 keep their processes under the run's name.
 leads() { # NAME COMMAND...
     local name=$1
     shift
@@ -39,7 +39,7 @@ joins() { # NAME COMMAND...
     tell_node 3 "start $name ./$* $own/$name.member"
 }
 
-# Sets $status and $text of the leader, or of the other host.
+# Waits for the leader's or the other host's end; sets its $status and $text.
 ends_on() { # NODE NAME LIMIT_S
     text=$(limit=$(($3 + 60)) on_node "$1" "end_of $2 $3; cat \"\${logs[$2]}\"; (exit \$status)")
     status=$?
@@ -89,14 +89,14 @@ jq -r '.steps[] | "# \(.target_clients) clients: \(.messages_total.generator) me
 is "one report, with both hosts" "$(grep -c 'id="hosts"' "$exchange"/first/*/report.html)" 1
 limit=90 all_back "README's commands: the server has everything back" main
 
-# ---- marked packets, of both hosts
+# ---- marked packets from both hosts
 
 start_capture
 lead_and_join marked --steps 8 --duration 2 --dscp 46
 ends_on 2 marked 120
 is "--dscp of the leader: exit status" "$status" 0
 end_capture || not_ok "all packets are captured" "$(<"${logs[capture]}")"
-# The queue pair's number is in the 6th to 8th byte of the base transport header (IBTA 9.2), behind UDP's 8; 1 is the CM's.
+# The queue pair number is in bytes 6 to 8 of the base transport header (IBTA 9.2), behind 8 of UDP; 1 is the CM's.
 for node in 2 3; do
     is "--dscp 46 of the leader: packets of node $node" "$(tcpdump -nn -v -r "$tmp/wire.pcap" \
         "src host 10.77.0.$node and udp dst port 4791 and not (udp[13] = 0 and udp[14:2] = 1)" 2>/dev/null |

@@ -1,6 +1,6 @@
 #!/bin/bash
-# 1,000 clients through a wire that delays by 1 ms and loses 1 % in each direction. Beside another micro-VM the machines stand
-# still for seconds, and connections are given up with the default --ack-timeout.
+# 1,000 clients through a wire that delays by 1 ms and loses 1 % in each direction. It runs alone, because beside
+# another micro-VM the machines stand still for seconds and lose connections at the default --ack-timeout.
 # nodes: 2
 # alone
 

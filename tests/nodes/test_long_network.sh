@@ -1,7 +1,7 @@
 #!/bin/bash
-# A wire that loses, delays, repeats and damages packets, falls silent and is pulled: what is lost on it is lost with a
-# reason, and no message is lost, doubled or changed without one. Messages of one packet each, because rxe crawls
-# when it must send many again.
+# A wire that loses, delays, repeats and damages packets, falls silent and is pulled: every loss must have a reason, and
+# no message may be lost, doubled or changed without one. Messages have one packet each, because rxe becomes very slow
+# when it must resend many.
 # nodes: 2
 # transports
 # limit: 1200
@@ -39,7 +39,7 @@ for percent in 0.1 1 5; do
     through "corrupt-$percent" "delay 1ms corrupt $percent%"
 done
 
-# Silence and cuts in the middle of a measurement; afterwards the server serves as before.
+# Silence and cuts during a measurement; afterwards the server serves as before.
 start_cut() { # NAME SECONDS OPTIONS...
     local name=$1 seconds=$2
     shift 2
@@ -50,7 +50,7 @@ start_cut() { # NAME SECONDS OPTIONS...
 
 end_cut() { # NAME
     end_of "$1" 180
-    # Who answers nobody for 30 s may be taken for lost, if it is said.
+    # A server that answers nobody for 30 s may be taken for lost, if the run says so.
     is_honest "$1" "$1" '.run.status == "completed" or (.run.stop_reason | type) == "string"'
     serves "$1: the server serves afterwards" main
     limit=90 all_back "$1: and has everything back" main
@@ -62,7 +62,7 @@ pause 30
 netem
 end_cut silence
 
-# The same for clients that come back: all of them do, and what they had begun ends once.
+# The same for clients that reconnect: all of them come back, and each operation that they had begun ends once.
 start_cut returns 50 --reconnect 120
 netem loss 100%
 pause 30
@@ -79,7 +79,7 @@ echo on >/run/softroce/cable
 wait_until 60 has_port ACTIVE || not_ok "pulled: the port is up again" "$(rdma link)"
 end_cut pulled
 
-# The server's cable: its port goes down, and the clients' does not.
+# The server's cable is pulled: its port goes down, but not the clients'.
 start_cut peer-pulled 15
 on_peer "echo off >/run/softroce/cable; pause 3; echo on >/run/softroce/cable"
 end_cut peer-pulled

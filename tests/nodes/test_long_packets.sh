@@ -1,7 +1,7 @@
 #!/bin/bash
-# Forged packets to the queue pair of a client, from the other machine: with guessed sequence numbers, with the one that the
-# queue pair waits for, and from another address; and guessed keys. A client beside it notices nothing. The attacker knows the
-# numbers as somebody does who sees the traffic: from the kernel's list.
+# Forged packets from the other machine to a client's queue pair: with guessed sequence numbers, with the expected one,
+# and from another address; and guessed keys. A client beside it notices nothing. The attacker gets the numbers from the
+# kernel's list, in place of one who sees the traffic.
 # nodes: 2
 
 . tests/soft_roce/lib.sh
@@ -9,7 +9,7 @@
 
 packets=${RAMPART_PACKETS:-10000}
 
-# A client's queue pair: the number of the server's, and the sequence number of its next packet, in $qpn and $psn.
+# Sets $qpn (the server's queue pair for a client) and $psn (the sequence number of that client's next packet).
 look_at() { # NAME
     local thread
     while read -r qpn psn thread; do
@@ -19,7 +19,7 @@ look_at() { # NAME
     finish
 }
 
-# What the server's device has counted.
+# Prints a counter of the server's device.
 device_count() { # COUNTER
     on_peer "cat /sys/class/infiniband/*/ports/1/hw_counters/$1"
 }
@@ -47,7 +47,7 @@ remember_start main
 start_ping bystander main --interval 0.05
 start_ping victim main --interval 0.05
 
-# ---- somebody who knows the number of the queue pair, but no sequence number
+# ---- an attacker who knows the queue pair number, but no sequence number
 
 look_at victim
 out_of_order=$(device_count out_of_seq_request) repeated=$(device_count duplicate_request)
@@ -60,7 +60,7 @@ is "guessed sequence numbers reach the server's device, which refuses them ($jud
 loses_nothing "guessed sequence numbers: the victim lost nothing" victim
 counted "guessed sequence numbers: the server saw nothing of them" main failures.traffic.protocol:bad_message=0
 
-# ---- somebody who knows both
+# ---- an attacker who knows both
 
 start_ping victim main --interval 600
 look_at victim
@@ -79,10 +79,10 @@ counted "the exact number and address: the server knows why" main failures.traff
 start_ping victim main --interval 600
 look_at victim
 forge "packets-exact-write=$qpn,$psn"
-# Its device tells the server nothing; the probe does.
+# The server's device does not report this; the probe finds it.
 ends "a WRITE with the exact number and a guessed key: the victim's connection ends" victim 60 1 'closed_by_peer|wc:'
 
-# ---- somebody who connects, and knows a victim's address in memory and all of its key but 8 bits
+# ---- an attacker who connects, and knows the address of a victim's region and all but 8 bits of its key
 
 limit=300 gives "each key that a neighbour's region may have is refused" 0 'region-guess=256: 256 of 256 refused: remote_access' \
     "$programs/rogue" "${tls_options[@]}" "$host" "${port[main]}" region-guess=256

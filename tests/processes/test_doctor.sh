@@ -1,16 +1,16 @@
 #!/bin/bash
-# performance_test doctor in eleven situations: what is wrong with the machine is found, and the command that doctor says, pasted
-# into a shell, mends it.
+# performance_test doctor in eleven situations: it finds what is wrong with the machine, and the command that it prints
+# mends it when pasted into a shell.
 # shellcheck disable=SC2016,SC2317  # some is for another shell to expand, some is called by name
 
 . tests/soft_roce/lib.sh
 
-# As another user, who has no capabilities; doctor's last answer is in $tmp/found.json.
+# Runs doctor as another user without capabilities. The last answer is in $tmp/found.json.
 nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
 doctor() { # [COMMAND...]: in front of it
     "$@" "${bin}performance_test" doctor --json >"$tmp/found.json" 2>&1
 }
-of() { # CHECK FIELD: of all findings of that kind, a line each
+of() { # CHECK FIELD: of all findings of that kind, one per line
     jq -r --arg check "$1" ".findings[] | select(.check == \$check) | .$2" "$tmp/found.json"
 }
 is_mended() { # CHECK STATUS [COMMAND...]
@@ -18,7 +18,7 @@ is_mended() { # CHECK STATUS [COMMAND...]
     jq -e . "$tmp/found.json" >/dev/null && [[ $(of "$1" status) != *"$2"* ]]
 }
 
-# Doctor says STATUS of CHECK, and WHAT; the mends are pasted into a shell of root's; then it says so no more.
+# Doctor must report STATUS of CHECK, and WHAT, and no longer after its mends were pasted into root's shell.
 mends() { # NAME CHECK STATUS WHAT [COMMAND...]
     local name=$1 check=$2 mend
     doctor "${@:5}"
@@ -91,7 +91,7 @@ done
 chmod 0600 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
 mends "no permission on /dev/infiniband" access wrong 'Permission denied' "${nobody[@]}"
 
-# Its shell's limit is what is mended.
+# Here the limit of the shell itself is mended.
 text=$("${nobody[@]}" bash -c '
     ulimit -S -l 64
     found=$("$0" doctor --json)
@@ -100,7 +100,7 @@ text=$("${nobody[@]}" bash -c '
     "$0" doctor --json | jq -r ".findings[] | select(.check == \"memlock\") | .status"' "${bin}performance_test" 2>&1)
 is "memlock 64 KiB: found, and mended" "$text" $'wrong: 64 KiB may be locked\nfine'
 
-# Two mends, one after the other: the first shows what the second is for.
+# Two mends, one after the other: the second is offered only after the first.
 config=/sys/kernel/config/rdma_cm
 doctor
 [[ -d $config ]] || bash -c "$(of dscp mend)"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The machine's clock is set under load: an hour on, an hour back, a year on. Deadlines, rests and measured times are of clocks
-# that nobody sets; certificates are judged by the one that is.
+# Sets the machine's clock under load: an hour on, an hour back, a year on. Deadlines, quarantines and measured times
+# use clocks that nobody can set; certificates are judged by the one that is set.
 # shellcheck disable=SC2016,SC2317  # words of jq and of node 2; what looks unreachable is called by name
 
 . tests/soft_roce/lib.sh
@@ -10,18 +10,18 @@ if [[ ! ${RAMPART_VM:-} ]]; then
     finish
 fi
 
-# Moves the clock by so many seconds.
+# Moves the clock by this many seconds.
 set_clock_by() { # SECONDS
     date -s "@$(($(date +%s) + $1))" >/dev/null || not_ok "the clock is set by $1 s" "see above"
 }
-# Seconds since the machine was booted; bash's own count follows the clock.
+# Prints the seconds since boot, because bash's own count follows the clock.
 uptime_s() {
     local up
     read -r up _ </proc/uptime
     echo "${up%.*}"
 }
 hour=3600 day=86400 year=$((365 * 86400))
-# The certificates were made a moment ago: an hour before that they are not valid yet.
+# The certificates were made a moment ago, so an hour earlier they would not be valid yet. Move on first.
 set_clock_by $day
 
 start_server main --threads 2 --max-clients 64 --verify --session-timeout 8 --ticket-rotation 60
@@ -55,7 +55,7 @@ holds "the clock is set: measured times are those that passed" run "one.measured
 loses_nothing "the clock is set: a client that was there all the time loses nothing" bystander
 limit=60 all_back "the clock is set: everything is back" main
 
-# ---- a session that nobody uses ends after its time, not after the clock's
+# ---- a session that nobody uses ends after its real time, whatever the clock says
 
 for by in $hour -$hour; do
     before=$(stats main failures.rdma_connect.timeout)

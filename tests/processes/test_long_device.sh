@@ -1,14 +1,14 @@
 #!/bin/bash
-# An RDMA device is removed under load: under the server, under the generator, under both. Each says which device went, ends
-# with its status, and nothing hangs; when the device is back, a server on it serves. (One of several devices: test_rails.sh,
-# test_stripe.sh.)
+# Removes an RDMA device under load: the server's, the generator's, or both. Each program names the device and ends with
+# its status, and nothing hangs; when the device is back, a new server on it serves. (test_rails.sh and test_stripe.sh
+# remove one of several devices.)
 # nodes: 2
 # shellcheck disable=SC2016,SC2317  # words of jq and of node 2; what looks unreachable is called by name
 
 . tests/soft_roce/lib.sh
 . tests/nodes/lib.sh
 
-# A run of 20 clients against the server on node 2.
+# Starts a run of 20 clients against the server on node 2.
 start_run() { # NAME OPTIONS...
     load "$1" main --steps 20 --threads 1 --warmup 0 --duration 30 --message-size 1024 "${@:2}"
     begins_measuring "$1"
@@ -56,7 +56,7 @@ rdma link add rxe0 type rxe netdev rampart0
 limit=90 all_back "the generator's device goes: the server has everything back" main
 serves "the generator's device is back: a client is served" main
 
-# ---- with clients that are to come back
+# ---- with clients that try to come back
 
 start_run returns --reconnect 60
 on_peer 'start removal timeout 60 rdma link delete rxe0; end_of main 30; end_of removal 60; echo "status $status"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# kill -9 of 100 of 1,000 clients, in each phase of a connection: the other 900 lose nothing, and the server gets back what
-# the dead ones held. Ten generators of 100 clients share one server; nine live through it all.
+# kill -9 of 100 of 1,000 clients in each phase of a connection: the other 900 lose nothing, and the server gets back
+# what the dead ones held. Ten generators of 100 clients share one server; nine survive all of it.
 # alone
 # transports
 # limit: 1500
@@ -9,9 +9,9 @@
 
 survivors=9
 all=$((survivors * 100))
-# Of each client; over a socket there is neither.
+# Queue pairs and PSNs of each client; over sockets there are none.
 [[ $transport == rdma ]] && qps=1 psns=2 || qps=0 psns=0
-# Messages of the 100 clients of a generator: it lives for minutes in a micro-VM, else for seconds.
+# Messages that a generator must have checked: in a micro-VM (RDMA) it lives for minutes, otherwise for seconds.
 [[ $transport == rdma ]] && checked=500 || checked=20
 
 # ---- 900 clients that stay
@@ -28,9 +28,9 @@ settled=("clients.connected=$all" clients.handshakes=0 clients.closing=0 pools.s
     "pools.qp.in_use=$((qps * all))" pools.qp.quarantined=0 "pools.psns_in_use=$((psns * all))" pools.regions_in_use=0 "${buffers[@]}")
 limit=60 counted "the server holds what they need and no more" main "${settled[@]}"
 
-# ---- 100 that are killed
+# ---- 100 clients that are killed
 
-# A generator of 100 clients.
+# Starts a generator of 100 clients.
 start_victim() { # NAME OPTIONS...
     local name=$1
     shift
@@ -42,9 +42,8 @@ kill_victim() { # NAME
     end_of "$1" 10
 }
 
-# Waits for a condition on the server's counters in a session that is made beforehand, because handshakes of others would
-# hold up a new one. OTHERS: control sessions that are there without it, two of each
-# generator.
+# Waits for a condition on the server's counters, in a control session opened beforehand, because the clients'
+# handshakes would hold up a new one. OTHERS: the number of other control sessions, two per generator.
 watch() { # CONDITION OTHERS
     start watch "$programs/stats" "${tls_options[@]}" --wait 180 "$host" "${port[main]}" "$1"
     reaches main 60 "clients.control>=$(($2 + 2))"
@@ -55,7 +54,7 @@ has_come() { # CONDITION
     unset "pid[watch]"
 }
 
-# Every connection that was accepted is there or has ended, once, for a reason.
+# Checks that every accepted connection still exists, or ended once and with a reason.
 is_accounted() { # NAME
     local v
     mapfile -t v < <(stats main events.tcp_accepted events.closed clients.connected clients.control)
@@ -63,7 +62,7 @@ is_accounted() { # NAME
         "$(jq -n --argjson closed "${v[1]}" "[\$closed[]] | add - (\$closed.handed_over // 0) + ${v[2]} + ${v[3]}")"
 }
 
-# What the server counted since $before, which is its report of before.
+# Prints what the server counted between two of its reports.
 reasons() { # REPORT_BEFORE REPORT_AFTER
     jq -rn --argjson a "$1" --argjson b "$2" '
         ($b.events.closed | to_entries | map(.value -= ($a.events.closed[.key] // 0)) | map(select(.value > 0)) |
@@ -82,8 +81,8 @@ grown() { # REPORT_BEFORE REPORT_AFTER EVENT
     jq -n --argjson a "$1" --argjson b "$2" "\$b.events.$3 - \$a.events.$3"
 }
 
-# Kills a generator when the counter has grown by so much. It must have died in the phase: afterwards the counter has grown
-# by no more than UPTO, and the one of the next phase not at all. A generator that was quicker is tried again.
+# Kills a generator when COUNTER has grown by BY. It must die in the phase: afterwards COUNTER may have grown by at most
+# UPTO, and that of the next phase not at all. If the generator was faster, try again.
 dies_in() { # PHASE COUNTER BY UPTO NEXT_COUNTER OPTIONS...
     local phase=$1 counter=$2 by=$3 upto=$4 next=$5 before after begun try n
     shift 5
@@ -105,9 +104,9 @@ dies_in() { # PHASE COUNTER BY UPTO NEXT_COUNTER OPTIONS...
         $(grown "$before" "$after" "$next") == 0))" 1
 }
 
-# With --phased the clients pass each stage together, so the server's counters say which they are in. All make their TLS
-# handshakes at once; the other two stages are short, so few clients are in them at a time and the rest waits before them.
-# A generator's control session makes a handshake, too, and so does each look at the counters.
+# With --phased all clients pass each stage together, so the server's counters tell the stage. All make their TLS
+# handshakes at once; the other two stages are short, so few clients are in them at a time, and the rest waits before
+# them. A generator's control session needs a handshake too, as does each look at the counters.
 dies_in tls-handshakes handshakes_full 30 10000 granted --phased --connect-concurrency 100
 case $transport in
     rdma)
@@ -118,11 +117,11 @@ case $transport in
         dies_in psn-exchange granted 1 99 established --phased --connect-concurrency 2
         dies_in socket-connect established 1 99 messages_corrupt --phased --connect-concurrency 2
         ;;
-    # Who is granted is connected.
+    # Over TLS a client is connected as soon as it has its GRANT.
     tls) dies_in psn-exchange granted 1 99 messages_corrupt --phased --connect-concurrency 2 ;;
 esac
 
-# Live, with all their messages in flight.
+# Kills live clients with all their messages in flight.
 dies_live() {
     local before after begun messages
     before=$(report)
@@ -138,8 +137,8 @@ dies_live() {
 }
 dies_live
 
-# While they leave. The counter is watched from before on; a generator that was quicker is tried again. Over sockets all of them
-# leave within a millisecond: no look at the counters is as quick.
+# Kills clients while they leave. The counter is watched from before; if the generator was faster, try again. Over
+# sockets all of them leave within a millisecond, too fast for a look at the counters.
 dies_leaving() {
     local before after begun try last=
     for try in 1 2 3 4 5; do
@@ -163,7 +162,7 @@ dies_leaving() {
 }
 dies_leaving
 
-# ---- those that stayed
+# ---- the clients that stayed
 
 for ((i = 1; i <= survivors; i++)); do
     kill -INT "${pid[live$i]}"

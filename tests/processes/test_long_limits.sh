@@ -1,12 +1,12 @@
 #!/bin/bash
-# What a process may have runs out: descriptors, locked memory, memory. At the start it is refused with the numbers; of a
-# running server, who comes is refused or waits, those who are there lose nothing, and afterwards all is as before.
+# A process runs out of descriptors, locked memory or memory. At its start it is refused with the numbers; a running
+# server refuses newcomers or lets them wait, connected clients lose nothing, and afterwards all is as before.
 # transports
 # shellcheck disable=SC2016,SC2317  # the words of a script; what looks unreachable is called by name
 
 . tests/soft_roce/lib.sh
 
-# Sets limits of a running program, the soft ones: to raise hard ones takes a privilege.
+# Sets soft limits of a running program, because raising hard ones needs a privilege.
 limits() { # NAME LIMIT=VALUE...
     local name=$1 limit
     shift
@@ -15,7 +15,7 @@ limits() { # NAME LIMIT=VALUE...
     done
 }
 
-# Ticks of the processor that a process has used: 100 are a second.
+# Prints the CPU time that a process has used, in ticks: 100 are a second.
 ticks_of() { # NAME
     local line
     read -r line <"/proc/${pid[$1]}/stat"
@@ -23,7 +23,7 @@ ticks_of() { # NAME
     echo $((line[11] + line[12]))
 }
 
-# The processor's time that a process uses in 5 s, in percent of one processor.
+# Prints how busy a process is over 5 s, in percent of one CPU.
 busy_percent() { # NAME
     local before
     before=$(ticks_of "$1")
@@ -35,7 +35,7 @@ lines_of() { # NAME EXTENDED_REGEX
     grep -cE -- "$2" "${logs[$1]}"
 }
 
-# A client that comes and tries for 3 s.
+# Starts a client that tries for 3 s.
 knocks() { # NAME STATUS EXTENDED_REGEX OPTIONS...
     local name=$1 status=$2 regex=$3
     shift 3
@@ -43,7 +43,7 @@ knocks() { # NAME STATUS EXTENDED_REGEX OPTIONS...
         --timeout 3 "$@"
 }
 
-# A run of 10 clients that goes on meanwhile.
+# Starts a run of 10 clients that continues in the meantime.
 start_live() { # NAME
     load "$1" main --steps 10 --threads 1 --warmup 0 --duration 1h --rate 100
     reaches main 60 clients.connected=10
@@ -57,7 +57,7 @@ live_lost_nothing() { # NAME
         'one.validity | contains(["replies_missing"]) | not'
 }
 
-# ---- descriptors: at the start
+# ---- descriptors at the start
 
 server=("${bin}rdma_server" "${server_ports[@]}" "${server_files[@]}" "${serving[@]}" --threads 1 --max-clients 200 --max-handshakes 64)
 text=$(bash -c 'ulimit -n 100; exec "$@"' - "${server[@]}" 2>&1)
@@ -67,7 +67,7 @@ gives "a server with one descriptor too few is refused with the numbers" 3 \
     "^rdma_server: the limit of open files \(ulimit -n\) is $((needed - 1)), but --threads 1 and --max-handshakes 64( and --max-clients 200)? need $needed; raise it" \
     bash -c "ulimit -n $((needed - 1)); exec \"\$@\"" - "${server[@]}"
 
-# ---- descriptors: of a running server
+# ---- descriptors of a running server
 
 start_server main --threads 1 --max-clients 200 --max-handshakes 64 --verify
 remember_start main
@@ -93,9 +93,9 @@ done
 live_lost_nothing descriptors
 limit=60 all_back "descriptors: everything is back" main
 
-# ---- descriptors: of a generator
+# ---- descriptors of a generator
 
-# Over RDMA a client has a descriptor of its own while it connects, over a socket as long as it is there.
+# Over RDMA a client has a descriptor while it connects, over a socket as long as it is connected.
 [[ $transport == rdma ]] && pace=(--connect-concurrency 60) || pace=(--connect-rate 20)
 load few main --steps 60 --threads 1 "${pace[@]}" --warmup 0 --duration 1
 limits few nofile=$(($(find "/proc/${pid[few]}/fd" -mindepth 1 | wc -l)))
@@ -111,9 +111,9 @@ limit=60 all_back "a generator without descriptors: the server has everything ba
 # ---- memory of a running server
 
 start_live memory
-# Over sockets the control session was seen refused for want of memory, which takes it more than the 60 s in which a run begins.
+# Over sockets, lack of memory may keep the control session away for longer than the 60 s that `load` waits for.
 [[ $transport == rdma ]] && begin=load || begin=start_run
-# 100 clients come to a server that can have SPARE_KB more than it has.
+# 100 clients come to a server that can allocate only SPARE_KB more.
 runs_short() { # RUN SPARE_KB EXTENDED_REGEX
     local run=$1 kb
     kb=$(awk '$1 == "VmData:" { print $2 }' "/proc/${pid[main]}/status")
@@ -137,7 +137,7 @@ live_lost_nothing memory
 limit=60 all_back "memory: everything is back" main
 stop_server main
 
-# ---- locked memory, which sockets need none of
+# ---- locked memory, which only RDMA needs
 
 [[ $transport == rdma ]] || finish
 unlock=(setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock)
@@ -145,7 +145,7 @@ gives "a server that may lock too little is refused with the numbers" 3 \
     '^rdma_server: the limit of locked memory \(ulimit -l, bytes\) is 1048576, but --max-clients 200 needs [0-9]+; raise it' \
     "${unlock[@]}" prlimit --memlock=1048576:1048576 "${server[@]}"
 
-# root may lock without a limit, unless it has given up that capability.
+# root may lock without limit unless it drops that capability.
 mkdir "$tmp/bin"
 printf '#!/bin/sh\nexec %s "$0.real" "$@"\n' "${unlock[*]}" >"$tmp/bin/rdma_server"
 chmod +x "$tmp/bin/rdma_server"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A server that is killed under load and started again on its port, with clients that come back (--reconnect); and server and
-# generator that stand still for 90 s, with clients that come meanwhile.
+# A server that is killed under load and restarted on its port, with clients that come back (--reconnect); and a server
+# and a generator that stand still for 90 s, while other clients come.
 # transports
 # limit: 1200
 # shellcheck disable=SC2317  # what looks unreachable is called by name
@@ -11,8 +11,8 @@ server_options=(--threads 1 --max-clients 128 --verify)
 
 # ---- kill -9 of the server, and another one in its place
 
-# SECONDS: for how long nobody listens. The measured time, 180 s, is longer than all that is waited for meanwhile, so that it does
-# not end before all clients are back.
+# SECONDS: how long nobody listens. The measured time of 180 s exceeds all waits, so it cannot end before all clients
+# are back.
 is_killed_for() { # RUN SECONDS
     local run=$1 ports
     server_ports=(--tls-port 0 --rdma-port 0)
@@ -62,7 +62,7 @@ pause 1
 stopped=$SECONDS
 kill -STOP "${pid[main]}" "${pid[asleep]}"
 pause 45
-# Meanwhile a client comes and gives up; one that comes late is served at once afterwards.
+# Meanwhile one client comes and gives up; another one that comes later is served as soon as the server continues.
 limit=20 gives "SIGSTOP of the server: a client that comes meanwhile says what it waited for" 1 'timeout' \
     "${bin}rdma_client" "${tls_options[@]}" "${over[@]}" --tls-port "${port[main]}" --timeout 5 --count 1 "$host" ping
 pause $((stopped + 89 - SECONDS))

@@ -1,8 +1,8 @@
-// Results of checks, as lines that `run` counts, and the reading of a run's folder.
+// Prints the results of checks as lines that `run` counts, and reads a run's folder.
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
-// Passed if there are no problems; the first few are the reason if there are some.
+// A check passes if there are no problems; otherwise the first few are the reason.
 export function check(name, problems) {
 	if (problems.length === 0) {
 		console.log(`ok - ${name}`);
@@ -21,7 +21,7 @@ export function nameOf(folder) {
 	return basename(folder);
 }
 
-// Usage: every script takes files or folders, at least one.
+// Every script takes at least one file or folder.
 export function targets() {
 	const all = process.argv.slice(2);
 	if (all.length === 0)

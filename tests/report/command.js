@@ -1,5 +1,5 @@
-// `performance_test report` over recorded runs and over damaged ones: exit status, what is said and what is written.
-// Usage: command.js FOLDER...; copies go to $REPORT_WORK, with what was made of them, for the scripts that follow.
+// Runs `performance_test report` over recorded runs and over damaged ones, and checks its exit status, messages and
+// files. Usage: command.js FOLDER... The copies stay in $REPORT_WORK, with their reports, for the scripts that follow.
 import { spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -27,7 +27,7 @@ function isLine(text) {
 	return /^[^\n]{10,}\n$/.test(text);
 }
 
-// What changes a terminal, or the order in which it shows a line.
+// True if the text has characters that control a terminal or change the order of its letters.
 function hasControls(text) {
 	return /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text);
 }
@@ -89,7 +89,7 @@ async function anEmptyRun(source) {
 	check(`${nameOf(source)}: a folder without a run`, [...notRefused(await report(folder), folder, "run.json")]);
 }
 
-// Rows of one table that have other numbers of cells: a bar in a text would have split it.
+// Rows whose number of cells differs from the rest of their table: an unescaped bar would have split them.
 function* oddRows(markdown) {
 	let cells = 0;
 
@@ -150,7 +150,7 @@ async function usage(folder) {
 		...["777", "123[,' \u2009\u202f]?456"].filter((n) => !new RegExp(n).test(planned.out))]);
 }
 
-// A run whose repetitions differ by a hundredth, `factor` times as fast.
+// Makes a run that is `factor` times as fast; its repetitions differ by 1 %.
 function remade(source, name, factor, change = () => {}) {
 	const folder = join(work, "baselines", name);
 	const run = readRun(source);

@@ -1,11 +1,10 @@
-// Are the files RFC 4180: rows end with CRLF or all with LF, all have as many cells as the first, quotes only around a
-// whole cell and doubled within; UTF-8, and numbers in columns of numbers?
-// Usage: csv.js FILE...
+// Checks that files obey RFC 4180: rows end with CRLF or all with LF, all have as many cells as the first, quotes only
+// surround whole cells and are doubled within; UTF-8, and numbers in columns of numbers. Usage: csv.js FILE...
 import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { check, targets } from "./checks.js";
 
-// Throws where the text is not well-formed. A cell is a match at the place where the last one ended.
+// Throws if the text is not well-formed. Each cell must match where the last one ended.
 export function parse(text) {
 	const cell = /("(?:[^"]|"")*"|[^",\r\n]*)(,|\r?\n|$)/y;
 	const rows = [];

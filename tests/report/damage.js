@@ -1,10 +1,10 @@
-// Runs that are not what they should be, made of a good one: files cut off, values of other types, hostile texts.
+// Damages copies of a good run: files cut off, values of other types, hostile texts.
 import {
 	appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 
-// Breaks out of elements, attributes, tables, Markdown and a terminal.
+// Tries to break out of elements, attributes, tables, Markdown and a terminal.
 export const hostile = "</title></svg><script>document.title='owned'</script>" +
 	"<img src=x onerror=\"document.title='owned'\">" +
 	"'\"`|\\ \u001b[31m\u0007\r\n# & %s %n $(touch owned) `touch owned` {/Bold x}@^_ \u202eend";
@@ -13,7 +13,7 @@ function edited(change) {
 	return (folder) => {
 		const path = join(folder, "run.json");
 		const run = JSON.parse(readFileSync(path, "utf8"));
-		// A change may be done in place, or give what is to be there instead.
+		// A change edits the run in place, or returns a replacement.
 		writeFileSync(path, JSON.stringify(change(run) ?? run));
 	};
 }
@@ -40,7 +40,7 @@ function eachNumber(o, change) {
 			eachNumber(o[key], change);
 }
 
-// Names that a reader looks for must stay, else nothing would be shown.
+// Keep the names that readers look up, because otherwise nothing would be shown.
 const kept = /^(status|stop_reason|stage|code|result|workload|poll|arrival|operation|validity)$/;
 
 export function eachText(o, value) {
@@ -55,16 +55,16 @@ function cut(share) {
 	return (bytes) => bytes.subarray(0, Math.floor(bytes.length * share));
 }
 
-// Values that a number, a list or an object may have become.
+// Replacements for numbers, lists and objects.
 const aliens = [null, true, -1, 1e308, Number.MAX_SAFE_INTEGER, "alien", "", [], {}, [[]], [null, 7, "x"], { x: {} }];
 
-// Always the same places: a linear congruential generator (Numerical Recipes).
+// Always the same sequence: a linear congruential generator (Numerical Recipes).
 function* numbers(seed) {
 	for (let state = seed; ; yield state / 2 ** 32)
 		state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
 }
 
-// Puts something else in n places below the run.
+// Replaces n values below the run.
 function scattered(seed, n) {
 	return edited((run) => {
 		const random = numbers(seed);
@@ -82,7 +82,7 @@ function scattered(seed, n) {
 	});
 }
 
-// What cannot be read at all.
+// Damage that makes the report refuse the run.
 export const refused = {
 	"empty file": text(cut(0)),
 	"cut after a byte": text((b) => b.subarray(0, 1)),
@@ -114,7 +114,7 @@ export const refused = {
 	"a version that is none": edited((r) => void (r.schema_version = "1")),
 };
 
-// Only a part is damaged: the page says what it can.
+// Damage to a part of the run: the report must show the rest.
 export const shown = {
 	"hostile texts": edited((r) => eachText(r, hostile)),
 	"long texts": edited((r) => eachText(r, "long ".repeat(400))),
@@ -143,7 +143,7 @@ export const shown = {
 	"no events": eachFile(".ndjson", (p) => rmSync(p)),
 };
 
-// A page or a line; never anything else.
+// Damage after which the report may show the run or refuse it with a line, but nothing else.
 export const either = {
 	"nothing but nulls": edited((r) => {
 		for (const key of Object.keys(r).filter((k) => k !== "schema_version"))
@@ -165,7 +165,7 @@ export const either = {
 		[`scattered damage ${i + 1}`, scattered(i + 1, 1 + (i % 8) * 5)])),
 };
 
-// A copy of the run, damaged.
+// Makes a damaged copy of the run.
 export function damaged(source, folder, damage) {
 	cpSync(source, folder, { recursive: true });
 	damage(folder);

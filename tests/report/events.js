@@ -1,5 +1,5 @@
-// Is every line of events.ndjson as docs/results.md says, in the order of time, and the last one run.json's end?
-// Usage: events.js FOLDER...
+// Checks that every line of events.ndjson conforms to docs/results.md, that times rise, and that the last line is the
+// end in run.json. Usage: events.js FOLDER...
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { check, nameOf, readRun, targets } from "./checks.js";

@@ -1,5 +1,4 @@
-// Do .hlog, .hgrm and run.json say the same? The log is decoded with HdrHistogram's own library.
-// Usage: hdr.js FOLDER...
+// Checks that .hlog, .hgrm and run.json agree. HdrHistogram's own library decodes the log. Usage: hdr.js FOLDER...
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { HistogramLogReader } from "hdr-histogram-js";
@@ -7,7 +6,7 @@ import { check, nameOf, readRun, targets } from "./checks.js";
 
 const percentiles = { p50: 50, p90: 90, p95: 95, p99: 99, p99_9: 99.9, p99_99: 99.99 };
 
-// The step of a histogram file, and which of its distributions that is.
+// The step of a histogram file, and the distribution of the step that it is.
 function owner(run, file) {
 	const named = (s) => Object.entries(s.histograms ?? {}).find(([, name]) => name === file);
 	const step = run.steps.find(named);
@@ -30,7 +29,7 @@ function near(a, b, ratio) {
 	return Math.abs(a - b) <= ratio * Math.max(Math.abs(a), Math.abs(b));
 }
 
-// The one interval of a log; its line too, for the columns that the library leaves alone.
+// The only interval of a log; also its line, for the columns that the library ignores.
 function readLog(path) {
 	const text = readFileSync(path, "utf8");
 	const reader = new HistogramLogReader(text);
@@ -40,7 +39,7 @@ function readLog(path) {
 	return { histogram, more: reader.nextIntervalHistogram() !== null, start, length, max_ms: max };
 }
 
-// A latency object has minimum and maximum as they were; a histogram knows their cells.
+// A latency object has exact extremes, a histogram only their cells.
 function* againstLatency(log, latency, length_s) {
 	const h = log.histogram;
 	const cell = (ns) => h.highestEquivalentValue(ns);
@@ -64,7 +63,7 @@ function* againstLatency(log, latency, length_s) {
 		yield `interval ${log.start} + ${log.length}, run.json has ${length_s}`;
 }
 
-// The percentile text: rows of [value in us, percentile, count up to there] and what stands below them.
+// The percentile text: rows of [value in us, percentile, count up to there], and the summary below them.
 function readDistribution(path) {
 	const lines = readFileSync(path, "utf8").trimEnd().split("\n");
 	const footer = lines.filter((l) => l.startsWith("#")).join(" ");
@@ -89,7 +88,7 @@ function countUpTo(h, value) {
 function* againstDistribution(d, h) {
 	let before = [0, 0, 0];
 	const cell = (ns) => h.highestEquivalentValue(Math.round(ns));
-	// The library's value at 0 is a cell's lower bound, ours its upper one.
+	// The library returns a cell's lower bound at percentile 0, rampart its upper one.
 	const at = (percentile) => cell(h.getValueAtPercentile(percentile * 100));
 
 	if (d.header !== "Value Percentile TotalCount 1/(1-Percentile)")
@@ -108,7 +107,7 @@ function* againstDistribution(d, h) {
 
 		if (row.some(Number.isNaN) || row.some((v, i) => i < 3 && v < before[i]))
 			yield `row ${row} does not rise from ${before}`;
-		// The percentile is written with 12 digits; at a rank's very edge that is the next one.
+		// The percentile has 12 digits, which at the edge of a rank may round to the next rank.
 		if (ns !== at(percentile) && !near(count / h.totalCount, percentile, 1e-9))
 			yield `${us} us at ${percentile}, the log has ${at(percentile)} ns`;
 		if (countUpTo(h, ns) !== count)

@@ -1,4 +1,4 @@
-// Runs within the page, so it stands alone: what is wrong with it, by topic, and what is there.
+// Runs within the page, so it is self-contained. Returns what is wrong with the page, by topic, and what it contains.
 export function inspect() {
 	const problems = { layout: [], texts: [], contrast: [], structure: [], drawn: [] };
 	const root = document.documentElement;
@@ -28,7 +28,7 @@ export function inspect() {
 		for (const e of all) {
 			const r = e.getBoundingClientRect();
 			const outside = r.left < -1 || r.right > root.clientWidth + 1;
-			// What is for screen readers only is a pixel large.
+			// Elements for screen readers only are one pixel large.
 			if (outside && r.width > 1 && !e.ownerSVGElement && isShown(e) && !isScrolled(e))
 				problems.layout.push(`${describe(e)} from ${Math.round(r.left)} to ${Math.round(r.right)}`);
 		}
@@ -41,7 +41,7 @@ export function inspect() {
 		}
 	}
 
-	// Texts of a chart, but those at an angle, whose boxes are larger than they are.
+	// Texts of a chart, except rotated ones, whose boxes are larger than the text.
 	function checkTexts() {
 		for (const svg of document.querySelectorAll("svg")) {
 			const texts = [...svg.querySelectorAll("text")].filter((e) => isShown(e) && !e.closest("g[transform]"))
@@ -67,7 +67,7 @@ export function inspect() {
 		return [0, 1, 2].map((i) => top[i] * top[3] + bottom[i] * (1 - top[3])).concat(1);
 	}
 
-	// What is behind everything: white, or dark where the page says that it can be.
+	// The colour behind everything: white, or dark if the page supports it.
 	function canvasColour() {
 		const probe = document.body.appendChild(document.createElement("div"));
 		probe.style.backgroundColor = "Canvas";

@@ -1,6 +1,6 @@
-// Is report.html a page that can be read: from disk alone, narrow and wide, light and dark, on paper, with all its
-// sections and charts? And does this script see it when it is not: defects are put into one page.
-// Usage: page.js FOLDER...; each has a report.html. With REPORT_SHOTS=DIR it leaves screenshots there, for a person.
+// Checks that report.html can be read: from disk alone, narrow and wide, light and dark, on paper, with all its
+// sections and charts. Also checks itself, with defects put into one page. Usage: page.js FOLDER...; each has a
+// report.html. REPORT_SHOTS=DIR leaves screenshots there, for a person.
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -28,7 +28,7 @@ function browserPath() {
 	return found;
 }
 
-// Opens the page and notes what it does that it should not do.
+// Opens the page and records forbidden actions.
 async function open(browser, path) {
 	const context = await browser.newContext();
 	const page = await context.newPage();
@@ -139,7 +139,7 @@ async function checkPage(browser, folder) {
 	await opened.context.close();
 }
 
-// What each defect must be found as.
+// Each defect must be reported under its topic.
 const defects = {
 	quiet: '<img src="picture.png"><script>console.log("x")</script>',
 	layout: '<p style="width: 3000px">wide</p>',
@@ -150,7 +150,7 @@ const defects = {
 };
 
 async function checkDefects(browser, folder) {
-	// Without the policy that would keep a script from running, too.
+	// Drop the policy too, because it would keep a script from running.
 	const html = readFileSync(join(folder, "report.html"), "utf8")
 		.replace(/<meta[^>]*Content-Security-Policy[^>]*>/i, "");
 	const path = resolve(folder, "defect.html");

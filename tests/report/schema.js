@@ -1,6 +1,6 @@
-// Is every run.json as docs/run.schema.json says, every suite.json and its comparisons as theirs do, and do the schemas find
-// mistakes? Each file is damaged in every place: a field left out, a field nobody knows, a value of another type.
-// Usage: schema.js FOLDER...
+// Checks that every run.json conforms to docs/run.schema.json and every suite.json and its comparisons to theirs, and
+// that the schemas find mistakes: each file is damaged in every place (a field left out, an unknown field, a value of
+// another type). Usage: schema.js FOLDER...
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv2020 from "ajv/dist/2020.js";
@@ -13,7 +13,7 @@ for (const name of ["run", "compare", "suite", "suite-results"]) {
 }
 const validate = schemas.getSchema("run.schema.json");
 
-// Fields that may be missing: what older runs lack, and what there is only where it happened.
+// Fields that may be missing: older runs lack them, or they are written only when something happened.
 const optional = [
 	/^config\.(slo|find_capacity|clients|judge|floor|iterations|warmup_iterations|rates_per_s|find_rate)$/,
 	/^steps\.\d+\.(started_s|ended_s|histograms|slo|probe|hard_failure)$/,
@@ -40,18 +40,18 @@ const optional = [
 	/^environment\.server\.certificate_expires_at$/,
 	/^analysis\.(capacity|usl|limits|offered_load)$/,
 	/^analysis\.repetitions\.\d+\.(connect_p50_ms|messages_per_s|mb_per_s|p50_us|p99_us)$/,
-	/^verdict\.\d+\.message_bytes$/,	// of a step that was not reached and of a capacity; see `wrong`
+	/^verdict\.\d+\.message_bytes$/,	// for steps not reached and for capacities; see `wrong`
 ];
-// Options of a suite's entry or an alternative: any of them, with a value of several types.
+// Options of an entry or of an alternative may be missing, and have values of several types.
 const options = /(^|\.)options\.[\w-]+(\.\d+)?$/;
-// A sysctl may be a text too.
+// A sysctl may also be a text.
 const texts = /\.sysctls\.|\.cpu_list$/;
 
 function isObject(v) {
 	return v !== null && typeof v === "object" && !Array.isArray(v);
 }
 
-// Every field and element below `o`: [the object it is in, its key, its path].
+// Yields every field and element below `o`: [the object that contains it, its key, its path].
 function* places(o, path = []) {
 	for (const key of Object.keys(o)) {
 		const at = [...path, key];
@@ -61,9 +61,9 @@ function* places(o, path = []) {
 	}
 }
 
-// The damage that can be done in a place: [what, value], undefined to leave it out.
+// Yields the possible damage to a place: [what, value], undefined to leave the field out.
 function* damages(o, key, place, mayLack) {
-	// What a host says of a step is an element of steps, too.
+	// A host's figures for a step have the form of an element of steps.
 	const path = place.replace(/^hosts\.\d+\.steps\.\d+\.own\./, "steps.0.");
 
 	if (options.test(path))
@@ -94,13 +94,13 @@ function refusesDamage(name, run, validate, mayLack) {
 			o[key] = before;
 		}
 	}
-	// Else everything after a place that was not repaired would have been refused for that.
+	// If a place was not repaired, all later damage would have been refused for that reason.
 	if (!validate(run))
 		accepted.push("the run is not what it was");
 	check(`${name}: schema finds ${n} damages`, accepted);
 }
 
-// Values of the right type that are wrong all the same.
+// Values of the right type that are still wrong.
 const wrong = [
 	["a version to come", (r) => (r.schema_version = 3)],
 	["a stop reason", (r) => (r.run.stop_reason = "bored")],
@@ -127,7 +127,7 @@ const wrong = [
 	["a result", (r) => (r.verdict[0].result = "maybe")],
 	["a verdict without a size", (r) => r.verdict.push({ ...criterion, criterion: "stability" })],
 ];
-// What was added while the version stayed 1: a right one, and what may not become of it.
+// Fields added while the version stayed 1: a correct example, and values that must be refused.
 const latency = (r) => r.steps[0].connect_ns.total;
 const fairness = { clients: 1, jain_index: 1, slowest_msgs_per_s: 1, fastest_msgs_per_s: 1 };
 const criterion = { clients: 1, repetition: 1, criterion: "step", required: "a", measured: "b", result: "pass" };
@@ -211,7 +211,7 @@ isValid("additions: as the schema says", run, validate);
 refusesDamage("additions", run, validate, optional);
 refuses("additions", run, wrongAdditions, validate);
 
-// What came of suites, and their comparisons.
+// Results of suites, and their comparisons.
 const validateResults = schemas.getSchema("suite-results.schema.json");
 const validateComparison = schemas.getSchema("compare.schema.json");
 const wrongResults = [
@@ -235,10 +235,10 @@ const wrongComparisons = [
 ];
 const crossing = { clients: 1, message_bytes: 64, name: "x", offered_per_s: 1.5, faster_beyond: true };
 const optionalInResults = [
-	/^entries\.\d+\.server(_reason)?$/,	// the server: of an entry that could not run
-	/\.environment\.(cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/, // of older runs
+	/^entries\.\d+\.server(_reason)?$/,	// the server: for entries that could not run
+	/\.environment\.(cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/,
 	/not_taken$/,
-	/(^|comparison\.)(environment|sizes|points\.\d+\.figures)$/,	// of older comparisons
+	/(^|comparison\.)(environment|sizes|points\.\d+\.figures)$/,	// older comparisons, and older runs above
 ];
 
 function comparisonOf(suite) {
@@ -258,7 +258,7 @@ for (const folder of targets().filter((f) => existsSync(join(f, "suite.json"))))
 	refuses(`${nameOf(folder)}: compare.json`, comparison, wrongComparisons, validateComparison);
 }
 
-// Suites as they are written: those that are shipped are right, and the schema finds mistakes in each.
+// Suites as their authors write them: the shipped ones are valid, and the schema finds mistakes in each.
 const validateSuite = schemas.getSchema("suite.schema.json");
 const wrongSuites = [
 	["a version to come", (s) => (s.schema_version = 2)],

@@ -1,28 +1,28 @@
 #!/bin/bash
-# One server for the whole time, and actions from a seeded sequence, in rounds: a run of performance_test with random
-# clients, sizes and workload; meanwhile attacks, foreign programs, kills, stops, SIGHUP, statistics, pauses. After each
-# round everything is waited for that must come back, and what the server has is sampled. Two clients and a canary are
-# connected from the first round to the last.
+# One server runs the whole time, and actions come in rounds from a seeded sequence: a run of performance_test with
+# random clients, sizes and workload; meanwhile attacks, foreign programs, kills, stops, SIGHUP, statistics, pauses.
+# After each round everything that must come back is waited for, and the server's resources are sampled. A ping, a run
+# of four clients and a canary stay connected throughout.
 #
-# Usage: test_soak.sh [MINUTES [SEED]]    (make soak MINUTES=n SEED=n). The seed is printed; it gives the same sequence.
+# Usage: test_soak.sh [MINUTES [SEED]] (make soak MINUTES=n SEED=n). The printed seed repeats the sequence.
 # shellcheck disable=SC2317  # what looks unreachable is called by name
 
 . tests/soft_roce/lib.sh
 
 minutes=${1:-3}
 seed=${2:-$((SRANDOM % 1000000))}
-# The last third of the samples may be above the first by so much. Descriptors, threads, completion queues and queue pairs
-# are counted, and everything that took one was waited for: none. Of what is allocated 256 KiB, which is what 8 handshakes
-# take, of which a soak has thousands; threads cache nothing that is free, which malloc would count as allocated. Resident memory is what the allocator keeps of the most that there was,
-# with holes: it stops growing early, so the last third is compared with the second.
+# By how much the last third of the samples may exceed the first. Descriptors, threads, completion queues and memory
+# regions may not grow, because everything that took one has ended. Allocated memory may grow by 256 KiB, the size of 8
+# of a soak's thousands of handshakes; threads cache no freed memory, which malloc would count. Resident memory is the
+# allocator's highest use, with holes: it stops growing early, so its last third is compared with the second.
 heap_slack=$((256 * 1024))
 rss_slack=$((2 * 1024 * 1024))
-limit=90 # of every check that waits
+limit=90 # for every check that waits
 RANDOM=$seed
 round=0 action=0
 table=$tmp/table
 
-# ---- the sequence: whatever is random is drawn here, in this shell, so that nothing depends on how long anything takes
+# ---- the sequence: this shell alone draws random values, so they do not depend on how long actions take
 
 draw() { # N; sets $drawn to 0 .. N-1
     drawn=$(((RANDOM * 32768 + RANDOM) % $1))
@@ -40,14 +40,14 @@ between() { # LOW HIGH; sets $drawn
     drawn=$((drawn + low))
 }
 
-# ---- what is done
+# ---- actions
 
-say() { # TEXT; what the next action is
+say() { # TEXT; describes the next action
     action=$((action + 1))
     printf '# %4d s, action %d: %s\n' $SECONDS $action "$*"
 }
 
-# Ends the soak where something did not hold.
+# Ends the soak if a check has failed.
 hold_on() {
     ((failed == 0)) || give_up
 }
@@ -63,7 +63,7 @@ declare -A sizes=(
     [read]="1 64 4096 65536" [atomic]="8" [mixed]="8 4096" [large]="65536 100000" [duplex]="1 5000 65536"
 )
 
-# A run of performance_test, in the background. Its options are in $options, its name is $run.
+# Starts a run of performance_test in the background. Sets $options and $run, its name.
 begin_load() {
     local workload clients
     pick echo pingpong small write read atomic mixed large duplex connect idle
@@ -85,11 +85,11 @@ begin_load() {
     ((drawn)) || options+=(--tls-resume)
     run=load$round
     say "performance_test ${options[*]}"
-    # What strangers do may make its clients come twice; a server that was stopped may have let sessions expire.
+    # Attacks may make a client connect twice, and sessions may have expired while the server was stopped.
     load "$run" main "${options[@]}" --connect-retries 100 --timeout 20
 }
 
-# Either it comes to its end, and nothing was lost or changed, or it is killed.
+# The run is killed, or it ends, and then nothing may be lost or changed.
 end_load() {
     draw 4
     if ((drawn == 0)); then
@@ -100,7 +100,7 @@ end_load() {
     fi
     say "end of the run"
     end_of "$run" 180
-    # A criterion may fail, or be inconclusive: it is not the time that is judged.
+    # A criterion may fail or be inconclusive, because times are not judged here.
     if ((status > 1 && status != 4)); then
         not_ok "run '$run' comes to its end" "exit status $status: $(<"${logs[$run]}")"
     else
@@ -111,12 +111,12 @@ end_load() {
     rm -rf "$results"/*-"$run" "$tmp/$run.json"
 }
 
-# Modes that are asked with an argument, or that have to be killed; the rest takes none and ends.
+# Modes that need an argument, and modes that must be killed; the other modes need no argument and end.
 asked=(flood=64 client-hellos=60@100 requests=100 control-flood=1 key-updates=1000 control-key-updates=1000
     control-pipelined=100)
 held=(crowd-silent=300 crowd-half=200 crowd-drip=200 crowd-grants crowd-busy hold-controls=70 keep-ids=4 claim-next=4 dies-in-error
     dies-without-qp hold old-ticket outstanding never-stops)
-# Those that are given a live connection's numbers, or want more credits than this server grants; canary is no attack.
+# Modes that need the numbers of a live connection, or more credits than this server grants; canary is no attack.
 left_out=(claim packets-guess packets-guess-write packets-exact packets-exact-write echo-flood canary)
 
 rogue() { # NAME OPTIONS... MODE...
@@ -138,7 +138,7 @@ attacks() {
     ((status == 0)) || not_ok "attacks have their answers" "exit status $status: $(<"${logs[attacker]}")"
 }
 
-# Goes on while others come and go; some of it from another address, where there is one.
+# Starts an attack that goes on while others come and go; some come from another address, if there is one.
 held_attack() {
     local from=()
     pick "${held[@]}"
@@ -165,7 +165,7 @@ single_clients() {
     gives "a region keeps what is written" 0 'written at offset 0 and read back' "${rdma_client[@]}" "$host" write "round $round"
 }
 
-# Programs that know nothing of rampart.
+# Programs that do not know rampart's protocol.
 foreign() {
     # shellcheck disable=SC2086  # ports
     pick ${rdma_ports[main]//,/ }
@@ -202,7 +202,7 @@ stops() {
     who=$picked
     draw 15
     say "SIGSTOP of $who for $((drawn / 10)).$((drawn % 10)) s"
-    kill -STOP "${pid[$who]}" 2>/dev/null # a run may have ended
+    kill -STOP "${pid[$who]}" 2>/dev/null # a run may have ended already
     pause "$((drawn / 10)).$((drawn % 10))"
     kill -CONT "${pid[$who]}" 2>/dev/null
 }
@@ -213,9 +213,9 @@ rest() {
     pause "$((drawn / 10)).$((drawn % 10))"
 }
 
-# ---- what is looked at
+# ---- checks
 
-# Objects of the kernel that a thread of the server made.
+# Counts the kernel's objects of a KIND that threads of the server made.
 objects_of_server() { # KIND
     local thread n=0
     while read -r thread; do
@@ -224,7 +224,7 @@ objects_of_server() { # KIND
     echo $n
 }
 
-# Everything is back but what those have who stay; then a line of the table.
+# Waits until everything has come back except what the remaining clients hold; then adds a line to the table.
 sample() {
     local v q c m try
     say "everything comes back"
@@ -232,7 +232,7 @@ sample() {
         pools.qp.quarantined=0 "clients.connected=$stay" "pools.qp.in_use=$stay" "pools.admitted=$stay" \
         "pools.psns_in_use=$((2 * stay))" pools.regions_in_use=1 "pools.buffers.posted=$posted" clients.control=3
     hold_on
-    # The pool may destroy queue pairs between the two looks.
+    # Try again, because the pool may destroy queue pairs between the two readings.
     for try in 1 2 3 4 5; do
         mapfile -t v < <(stats main resources.heap_bytes resources.rss_bytes resources.pinned_bytes resources.fds \
             resources.threads resources.qps resources.cqs resources.mrs events.tcp_accepted events.established events.messages_in)
@@ -241,13 +241,13 @@ sample() {
     done
     is "round $round: the kernel has the queue pairs, completion queues and regions that the server counts" \
         "$q $c $m" "${v[5]} ${v[6]} ${v[7]}"
-    # Regions are registered when they are used first, and kept.
+    # A region is registered at its first use, and stays registered.
     echo "$round ${v[0]} $((v[1] - v[2])) ${v[3]} ${v[4]} $c $((m - (v[2] - slabs) / region_bytes)) $q $m ${v[8]} ${v[9]} \
         ${v[10]}" >>"$table"
     hold_on
 }
 
-# The last third of a column against the first, or the one that is given, each by its median.
+# Compares a column's last third with its first, or with THIRD, by their medians.
 is_flat() { # WHAT COLUMN SLACK [THIRD]
     local text
     text=$(awk -v c="$2" -v third="${4:-1}" '{ v[NR] = $c } function median(from, n,    i, k, t) {
@@ -275,7 +275,7 @@ if [[ $host == 10.77.0.1 ]]; then
     [[ $(ip -o addr show to $greedy) ]] || ip addr add $greedy/32 dev "$interface" || greedy=
 fi
 mapfile -t brief < <("$programs/rogue" modes | grep -vxF "$(printf '%s\n' "${held[@]}" "${asked[@]}" "${left_out[@]}" | sed 's/=.*//')" |
-    grep -vE '^(record|proof)-' | sed "s/^wrong-port\$/&=${rdma_ports[main]}/" | sort) # those are of clients over sockets
+    grep -vE '^(record|proof)-' | sed "s/^wrong-port\$/&=${rdma_ports[main]}/" | sort) # clients over sockets
 brief+=("${asked[@]}")
 mapfile -t v < <(stats main resources.pinned_bytes pools.buffers.posted)
 slabs=${v[0]} posted=${v[1]}
@@ -288,7 +288,7 @@ load constant main --workload echo --steps 4 --threads 1 --inflight 2 --message-
 stay=6
 reaches main 60 clients.connected=$stay
 
-# Once as much of everything as there will ever be: afterwards nothing is larger than it was.
+# Use as much of everything as there will ever be, so that nothing may grow afterwards.
 load widest main --workload write --steps 80 --message-size 64 --warmup 0 --duration 1 --connect-retries 100
 end_of widest 180
 ((status <= 1 || status == 4)) || not_ok "80 clients" "exit status $status: $(<"${logs[widest]}")"
@@ -324,7 +324,7 @@ is_flat "descriptors" 4 0
 is_flat "threads" 5 0
 is_flat "completion queues" 6 0
 is_flat "memory regions besides the clients'" 7 0
-# What a rush took is destroyed when nobody needed it for a while.
+# The pool destroys the queue pairs of a rush after nobody has needed them for a while.
 is_flat "queue pairs" 8 64
 
 kill -INT "${pid[constant]}"
@@ -340,7 +340,7 @@ counted "everything is back" main clients.connected=0 clients.closing=0 pools.qp
     pools.psns_in_use=0 pools.sessions=0 pools.regions_in_use=0 pools.admitted=0
 ((failed == 0)) || give_up
 stop_server main
-# What peers do is told once in a while, and that the shards of a stopped server published nothing.
+# Allowed are occasional messages about peers, and that the shards of a stopped server published nothing.
 is "the server complained of nothing of its own" "$(grep -vE \
     '^rdma_server( ready:|: info: |: warn: (running as root|certificate .* is of the development CA|TLS: cut |shard [0-9]+: closed a TCP connection|a shard did not publish its gauges))' \
     "${logs[main]}")" ""

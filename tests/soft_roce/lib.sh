@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Helpers of the tests over a real RDMA device. Sourced by the test scripts, which run.sh starts on a
-# machine (or in a micro-VM) that has one; they start in the top folder.
+# Helpers of the tests over a real RDMA device. Sourced by the test scripts, which run.sh starts in the top folder of a
+# machine (or micro-VM) that has one.
 #
-# A check prints `ok - NAME` or `not ok - NAME: WHY` and is counted; `finish` prints the tally as the last
-# line, and a script that ends without it has failed. Everything waits for a condition, with a limit in
-# seconds; what was started is killed by its process id at the end.
+# A check prints `ok - NAME` or `not ok - NAME: WHY` and is counted; `finish` prints the tally as the last line, and a
+# script that ends without it has failed. Tests wait for conditions, with a limit in seconds. Started processes are
+# killed by their process id at the end.
 
 # shellcheck disable=SC2034  # much of this is for the scripts that source it
 
@@ -17,7 +17,7 @@ certs=build/certs
 bad_certs=${RAMPART_B:-build/release}/tests/soft_roce/certs
 script=$(basename "$0" .sh)
 
-# Sets host_s: seconds by the host's clock. That of a micro-VM may count its instructions instead (scripts/softroce --icount).
+# Sets host_s: seconds by the host's clock. A micro-VM's clock may count instructions (scripts/softroce --icount).
 look_at_clock() {
     host_s=$EPOCHSECONDS
     [[ ! ${RAMPART_VM:-} ]] || read -r host_s </sys/class/rtc/rtc0/since_epoch
@@ -30,8 +30,8 @@ passed=0 failed=0 skipped=0 last_ended=
 declare -A pid=() port=() rdma_ports=() logs=() start_values=()
 host=
 tls_options=(--ca "$certs/ca.pem")
-# The transport of clients: RAMPART_TRANSPORT, in scripts with a line `# transports` (run.sh). A script with a line `# here` may
-# set it to tcp or tls before it sources this file. Servers of tcp and tls alone have no device.
+# The transport of clients: RAMPART_TRANSPORT, in scripts with a line `# transports` (run.sh). A script with a line `#
+# here` may set it to tcp or tls before it sources this file. Servers with tcp and tls only have no device.
 transport=${RAMPART_TRANSPORT:-rdma}
 over=() serving=()
 if [[ $transport != rdma ]]; then
@@ -40,7 +40,7 @@ if [[ $transport != rdma ]]; then
     # Several machines have addresses of their own (tests/nodes/lib.sh).
     [[ ${RAMPART_NODE:-} ]] || serving+=(--bind 127.0.0.1)
 fi
-# A descriptor that never becomes readable: a way to wait that starts no process.
+# A descriptor that never becomes readable, to wait without starting a process.
 mkfifo "$tmp/never"
 exec {never}<>"$tmp/never"
 
@@ -64,8 +64,8 @@ ok() { # NAME
     printf 'ok - %s: %s\n' "$script" "$1${RAMPART_TIMES:+ ($((host_s - begun_s)) s)}"
 }
 
-# Prints the check and its reason, then, where they were not shown yet, the last lines of the log of every process that runs
-# and of the one that ended last.
+# Prints the check and its reason, then the last lines (unless shown already) of the log of every running process and of
+# the one that ended last.
 declare -A shown=() # sizes of logs, by name
 not_ok() { # NAME WHY
     local name size
@@ -101,7 +101,6 @@ matches() { # NAME GOT EXTENDED_REGEX
 }
 
 # The command must end with STATUS within $limit seconds, and its output, which goes to $output, must match.
-# It must say why it failed in one line or more, and a crash is never the status wanted.
 gives() { # NAME STATUS EXTENDED_REGEX COMMAND...
     local name=$1 wanted=$2 regex=$3 status
     shift 3
@@ -122,7 +121,7 @@ pause() { # SECONDS; for the loops that look for a condition
     read -rt "$1" <&"$never"
 }
 
-# Says on stderr what it waited for if that does not come within the limit.
+# Waits until a command succeeds; after the limit, names it on stderr.
 wait_until() { # LIMIT_S COMMAND...
     local limit_s=$1 end=$((SECONDS + $1))
     shift
@@ -136,7 +135,7 @@ wait_until() { # LIMIT_S COMMAND...
     return 0
 }
 
-# A process that has exited and was not waited for is gone, too: bash does not always hear of it at once.
+# A process that has exited but was not waited for counts as gone too, because bash may notice late.
 is_gone() { # NAME
     local line
     ! read -r line 2>/dev/null <"/proc/${pid[$1]}/stat" || [[ ${line##*) } == Z* ]]
@@ -148,30 +147,30 @@ has_line() { # FILE EXTENDED_REGEX
 
 # ---- processes
 
-# Starts a program in the background; its output goes to ${logs[NAME]}. Its name is free again after end_of.
+# Starts a program in the background; its output goes to ${logs[NAME]}. NAME is free again after end_of.
 start() { # NAME COMMAND...
     local name=$1
     shift
-    # Two of one name would leave the first one running for ever.
+    # With two processes of one name, the first would run for ever.
     if [[ ${pid[$name]:-} ]]; then
         not_ok "start '$name'" "another process has that name"
         finish
     fi
     logs[$name]=$tmp/$name.log
     rm -f "${logs[$name]}" # what the last one of that name said
-    # SIGINT is not to be ignored, as in other background jobs, and wherever this script was started from one.
+    # Restores SIGINT, which background jobs ignore, even if this script ignores it too.
     env --default-signal=INT "$@" >"${logs[$name]}" 2>&1 &
     pid[$name]=$!
 }
 
-# Waits for the end of a process and sets $status; 124 and kills it if it does not end in time.
+# Waits for the end of a process and sets $status. Kills it if it does not end in time; $status is then 124.
 end_of() { # NAME LIMIT_S
     status=124
     if wait_until "$2" is_gone "$1"; then
         wait "${pid[$1]}" 2>/dev/null
         status=$?
     else
-        # Where it hangs: the state of each of its threads, and the kernel's function that it is in.
+        # Shows where the process hangs: the state of each thread and its kernel function.
         (cd "/proc/${pid[$1]}/task" && grep -H . ./*/stat ./*/wchan ./*/stack) >>"${logs[$1]}" 2>/dev/null
         kill -9 "${pid[$1]}"
         wait "${pid[$1]}" 2>/dev/null
@@ -195,7 +194,7 @@ ends() { # WHAT NAME LIMIT_S STATUS EXTENDED_REGEX
     fi
 }
 
-# A ping is interrupted; all it sent was answered, but perhaps the one under way.
+# Interrupts a ping, which must have got replies to all messages except perhaps the last.
 loses_nothing() { # WHAT NAME [SIGNAL]
     local text regex='([0-9]+) messages sent, ([0-9]+) replies'
     kill "-${3:-INT}" "${pid[$2]}"
@@ -223,7 +222,7 @@ start_server() { # NAME OPTIONS...
         finish
     fi
     line=$(grep '^rdma_server ready:' "${logs[$name]}")
-    # Of several rails the first one's address; the port is the same on all.
+    # With several rails, the address of the first; the port is the same on all.
     [[ $line =~ tls=([^ ,]*):([0-9]+)(,[^ ]*)?\ rdma_ports=([0-9,]+)\  ]]
     host=${BASH_REMATCH[1]}
     port[$name]=${BASH_REMATCH[2]}
@@ -245,7 +244,7 @@ stats() { # SERVER [OPTIONS...] TERM...
     "$programs/stats" "${tls_options[@]}" "${options[@]}" "$host" "${port[$server]}" "$@"
 }
 
-# Conditions on a server's statistics that must hold, soon.
+# Checks that conditions on a server's statistics hold soon.
 counted() { # NAME SERVER TERM...
     local name=$1 server=$2 text
     shift 2
@@ -256,14 +255,14 @@ counted() { # NAME SERVER TERM...
     fi
 }
 
-# Waits for conditions on a server's statistics, as a step of a check that follows.
+# Waits for conditions on a server's statistics, before a further check.
 reaches() { # SERVER LIMIT_S TERM...
     local server=$1 limit=$2 text
     shift 2
     text=$(stats "$server" --wait "$limit" "$@" 2>&1) || not_ok "server '$server' reaches within $limit s: $*" "$text"
 }
 
-# What must come back is what is there now: see all_back.
+# Remembers the current resources of a server, for all_back.
 remember_start() { # SERVER
     local values
     mapfile -t values < <(stats "$1" pools.buffers.posted pools.buffers.free pools.buffers.total)
@@ -279,7 +278,7 @@ all_back() { # NAME SERVER
         pools.regions_in_use=0 pools.admitted=0
 }
 
-# SIGTERM: the server must end with status 0, soon.
+# Sends SIGTERM: the server must end soon with status 0.
 stop_server() { # NAME
     kill -TERM "${pid[$1]}"
     ends "server '$1' stops in order when told to" "$1" 120 0 'stopped'
@@ -293,7 +292,7 @@ use_client() { # SERVER
     rdma_client=("${bin}rdma_client" "${tls_options[@]}" "${over[@]}" --tls-port "${port[$1]}")
 }
 
-# A single ping gets through.
+# Checks that a single ping gets a reply.
 serves() { # NAME SERVER OPTIONS...
     local name=$1 server=$2
     shift 2
@@ -301,7 +300,7 @@ serves() { # NAME SERVER OPTIONS...
         --tls-port "${port[$server]}" --count 1 "$@" "$host" ping
 }
 
-# Starts a ping that goes on until it is ended, and waits for its first reply.
+# Starts a ping that runs until it is ended, and waits for its first reply.
 start_ping() { # NAME SERVER OPTIONS...
     local name=$1 server=$2
     shift 2
@@ -312,24 +311,24 @@ start_ping() { # NAME SERVER OPTIONS...
 
 # ---- what a client that is connected feels: the round trips of the ping 'bystander'
 
-# Starts it; it sends every 4 ms.
+# Starts the bystander, which sends every 4 ms.
 start_bystander() { # SERVER
     start_ping bystander "$1" --interval 0.004
 }
 
-# The lines that it has printed so far.
+# The number of lines that the bystander has printed so far.
 bystander_at() {
     wc -l <"${logs[bystander]}"
 }
 
-# Adds the round trips, in us, of the lines after the first FROM to $tmp/KIND. After one that took long the messages count
-# that were not sent meanwhile: each would have waited for the rest of it.
+# Adds the round trips (us) of the lines after the first FROM to $tmp/KIND. A slow round trip also counts for the
+# messages that could not be sent meanwhile: each would have waited for the rest of it.
 collect() { # FROM KIND
     tail -n "+$(($1 + 1))" "${logs[bystander]}" | sed -n 's/.* time=\([0-9.]*\) us$/\1/p' |
         awk '{ for (t = $1; t > 0; t -= 4000) printf "%.0f\n", t }' >>"$tmp/$2"
 }
 
-# Of the numbers in $tmp/KIND.
+# A percentile of the numbers in $tmp/KIND.
 percentile() { # KIND PERCENT
     sort -n "$tmp/$1" | awk -v p="$2" '{ v[NR] = $1 } END { i = int(NR * p / 100 + 0.999999); print int(v[i < 1 ? 1 : i]) }'
 }
@@ -341,12 +340,12 @@ tail_of() { # KIND UNIT
 
 # ---- hostile clients
 
-# Refusals and rejections that rogues saw, by code; and the modes that were run.
+# Refusals and rejections that rogues saw, by code; and the modes that have been run.
 declare -A refusals=()
 used=()
 
-# Runs modes of the rogue, which connects as it should after each (--check). Lines of stdin: MODE[=ARG], and
-# what the answer must be as an extended regular expression; both are matched as a whole.
+# Runs modes of the rogue, which makes a correct connection after each (--check). Lines of stdin: MODE[=ARG], and the
+# expected answer as an extended regular expression; both are matched as a whole.
 attack() { # SERVER ROGUE_OPTIONS...
     local server=$1 mode regex modes=() regexes=() got out i line
     local -A said=()
@@ -389,13 +388,14 @@ count_refusals() { # TEXT
 
 results=$tmp/results
 
-# Its clients begin to connect; what the server was like before is known, so from now on others may use it too.
+# True if the clients of a run begin to connect. The initial state of the server is known then: others may use it.
 has_begun() { # NAME
     grep -qs '"connecting"' "$results"/*-"$1"/events.ndjson || is_gone "$1"
 }
 
-# Starts performance_test against a server, or with one of its own; run.json goes to $tmp/NAME.json. report=on in front of the
-# call has the run end with its report; floor=5 has clients connect one at a time before the first step and after the last.
+# Starts performance_test against a server, or with one of its own; run.json goes to $tmp/NAME.json. With report=on in
+# front of the call the run makes its report; with floor=5 clients connect one at a time before the first step and after
+# the last.
 start_run() { # NAME SERVER|own OPTIONS...
     local name=$1 server=$2 target=(--environment native)
     shift 2
@@ -418,9 +418,9 @@ begins_measuring() { # NAME
     wait_until 240 measures "$1" || not_ok "run '$1' measures" "$(<"${logs[$1]}")"
 }
 
-# Conditions for a run in which nothing fails. Connection times are not judged on software RDMA; over sockets they are, but a
-# slow machine may miss them, so their verdict is ignored. Every other criterion must pass. Validity flags that a busy machine
-# can cause are allowed; test_breaks.sh tests clock_hole.
+# Conditions for a run without failures. Connection times are not judged on software RDMA; over sockets they are, but a
+# slow machine may miss them, so their verdict is ignored. All other criteria must pass. Validity flags that a busy
+# machine can cause are allowed; test_breaks.sh tests clock_hole.
 well=('.run.status == "completed"' '[.steps[].failures[]] == []'
     '[.steps[] | .target_clients - (.attempted, .connected_held, .server_connected)] | unique == [0]'
     '[.steps[] | .failed, .dropped] | unique == [0]' '[.steps[] | .psn_verified != null and .psn_verified < .target_clients] | any == false'
@@ -429,15 +429,15 @@ well=('.run.status == "completed"' '[.steps[].failures[]] == []'
     '[.steps[].validity[]] - ["not_steady", "generator_saturated", "littles_law_violated",
       "clients_come_and_go", "behind_schedule", "clock_hole", "server_and_generator_share_the_machine"] == []')
 
-# Runs performance_test to its end, within $limit seconds. False, and a check has failed, if it does not end with status 0. Over
-# sockets status 1 is accepted, because connection times may cause it; `well` finds every other criterion that failed.
+# Runs performance_test to its end, within $limit seconds. False, after a failed check, if it does not end with status
+# 0. Over sockets status 1 is accepted, because connection times may cause it; `well` finds all other failed criteria.
 run_to_end() { # NAME SERVER|own OPTIONS...
-    # Nothing should fail in these runs, so a peer that waits two seconds for a processor is not given up. `ack_timeout=` in front
-    # of the call keeps the program's default.
+    # Nothing should fail in these runs, so the ACK timeout tolerates a peer that waits two seconds for a processor.
+    # `ack_timeout=` in front of the call keeps the program's default.
     local ack=${ack_timeout-1s}
     local patient=(--ack-timeout "$ack")
     [[ $ack && $transport == rdma && " $* " != *' --ack-timeout '* && " $* " != *transport* && " $* " != *--suite* ]] || patient=()
-    # Nor is a step that takes long to connect.
+    # Steps may also take long to connect.
     [[ " $* " == *' --step-timeout '* ]] || patient+=(--step-timeout 300)
     start_run "$@" "${patient[@]}"
     end_of "$1" "${limit:-300}"
@@ -446,13 +446,13 @@ run_to_end() { # NAME SERVER|own OPTIONS...
     return $((status != 0))
 }
 
-# Such a run in which all went well.
+# Runs performance_test and checks that all went well.
 loads() { # NAME SERVER|own OPTIONS...
     run_to_end "$@" &&
         holds "run '$1': all clients held, none failed, PSNs read back, server's pools restored" "$1" "${well[@]}"
 }
 
-# Starts a search, or another run that is to verify nothing, in the background.
+# Starts a search, or another run without --verify, in the background.
 search() { # NAME SERVER|own OPTIONS...
     local name=$1 server=$2
     shift 2
@@ -463,7 +463,7 @@ search() { # NAME SERVER|own OPTIONS...
         --json "$tmp/$name.json" --warmup 0.1 "${over[@]}" "$@"
 }
 
-# Conditions on values of a run.json.
+# Checks conditions on values of a run.json.
 run_says() { # NAME RUN TERM...
     local name=$1 file=$tmp/$2.json text
     shift 2
@@ -474,12 +474,12 @@ run_value() { # RUN PATH
     "$programs/stats" --file "$tmp/$1.json" "$2"
 }
 
-# Conditions in jq's language on a run.json. `one`, `two` and `three` are the first steps.
+# Checks conditions in jq's language on a run.json. `one`, `two` and `three` are the first steps.
 holds() { # NAME RUN CONDITION...
     local name=$1 file=$tmp/$2.json defs='def one: .steps[0]; def two: .steps[1]; def three: .steps[2];' all text i why=''
     shift 2
     all=$(printf '(%s),' "$@")
-    # The numbers of those that do not hold, or what is wrong with one or with the file.
+    # The numbers of the failed conditions, or the error in a condition or in the file.
     if ! text=$(jq -c "$defs [${all%,}] | map(. == true) | indices(false)" "$file" 2>&1); then
         why=$text
     elif [[ $text != '[]' ]]; then
@@ -492,9 +492,9 @@ holds() { # NAME RUN CONDITION...
     if [[ ! $why ]]; then ok "$name"; else not_ok "$name" "$why"; fi
 }
 
-# A run of one thread: all went well, something moved, nothing corrupt, and the conditions hold. The server is the one
-# named by $at, with one thread too; without $at, which takes twice as long, the run's own. Where the options say nothing
-# else, it measures 100 operations of each client, so that a slow machine measures as many as a fast one.
+# Makes a run with one thread and checks that all went well, something moved, nothing was corrupt, and the conditions
+# hold. The server is that of $at, with one thread too; without $at (which takes twice as long) the run has its own.
+# Unless the options differ, it measures 100 operations per client, as many on a slow machine as on a fast one.
 moves() { # NAME RUN "OPTIONS" [CONDITION...]
     local name=$1 run=$2 options=$3
     shift 3

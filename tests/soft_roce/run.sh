@@ -1,15 +1,15 @@
 #!/bin/bash
-# Runs the tests over real RDMA connections: on this machine's device if there is an active one, else in micro-VMs with
-# Soft-RoCE, two at a time where 12 GiB of memory are available (RAMPART_LANES=N: N at a time). A script says what it needs in
-# lines of its own: `# rails: N` several devices; `# nodes: N` several machines on a wire (tests/nodes/); `# alone` no other
-# micro-VM beside it, because it judges figures; `# limit: SECONDS` more than 10 minutes; `# here` no device, so that it runs on
-# this machine, mostly with RAMPART_TRANSPORT=tcp. usage and softroce_script run here, too. RAMPART_TRANSPORT=tcp or tls:
-# clients go over that in scripts that say so in a line `# transports`, and these need no device.
+# Runs the tests over real RDMA connections: on this machine's device if there is an active one, otherwise in Soft-RoCE
+# micro-VMs, two at a time with 12 GiB of free memory (RAMPART_LANES=N: N). Scripts state their needs in lines of their
+# own: `# rails: N` several devices; `# nodes: N` several machines on a wire (tests/nodes/); `# alone` no other micro-VM
+# at the same time, as it judges figures; `# limit: SECONDS` more than 10 minutes; `# here` no device: it runs on this
+# machine, mostly with RAMPART_TRANSPORT=tcp. usage and softroce_script also run here. With RAMPART_TRANSPORT=tcp or
+# tls, clients in scripts with a line `# transports` use that transport and need no device.
 #
 # Usage: tests/soft_roce/run.sh TOTALS ["SCRIPT..."]...
 #
-# Scripts in one argument share a micro-VM. TOTALS gets one line, "passed failed skipped". Exit status: 0 all passed; 1
-# otherwise. A script that does not come to its end, or a machine on which nothing can be run, counts as failed.
+# Scripts in one argument share a micro-VM. TOTALS gets one line, "passed failed skipped". Exit status: 0 all passed,
+# otherwise 1. A script that ends early, or a machine that can run nothing, counts as failed.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -20,15 +20,15 @@ if (($# == 0)); then
 fi
 totals=$1
 shift
-# After those that run alone, long ones first, so that both lanes end at about the same time.
+# Scripts in the order of their start, after those that run alone: long ones first, so that both lanes end together.
 (($# > 0)) || set -- "data load connect doctor" "security churn client" stripe "capacity transports psn" softroce_script rails tcp_tls \
     search targets suite schedule sessions turns ends limit usage
 limit_s=600
-# A micro-VM takes 4 GiB.
+# A micro-VM needs 4 GiB.
 lanes=${RAMPART_LANES:-$(awk '/^MemAvailable/ { print ($2 >= 12 * 1024 * 1024) ? 2 : 1 }' /proc/meminfo)}
 mkdir -p build "$(dirname "$totals")"
 rm -f "$totals"
-# Where a micro-VM can write, too.
+# A folder in which a micro-VM can write too.
 scratch=$(mktemp -d build/soft-roce.XXXXXX)
 declare -A running=()
 trap '[[ ! ${running[*]} ]] || kill "${running[@]}" 2>/dev/null; wait; rm -rf "$scratch"' EXIT
@@ -54,7 +54,7 @@ path_of() { # NAME
     printf '%s\n' "${paths[0]}"
 }
 
-# What scripts want, as they say it in a line `# WHAT` or `# WHAT: VALUE`: prints the value. False if none says it.
+# Prints the value of a line `# WHAT` or `# WHAT: VALUE` in scripts. False if none has such a line.
 wants() { # WHAT NAME...
     local what=$1 name paths=()
     shift
@@ -65,7 +65,7 @@ wants() { # WHAT NAME...
     grep -qs "^# $what" "${paths[@]}"
 }
 
-# Longest time for all of them together, in seconds.
+# Longest time for all scripts together, in seconds.
 limit_of() { # NAME...
     local name own sum=0
     for name in "$@"; do
@@ -75,14 +75,14 @@ limit_of() { # NAME...
     echo $sum
 }
 
-# Runs a script here and adds up the tally in its last line; every other end is a failure.
+# Runs a script here and adds the tally in its last line; a script without one has failed.
 run_here() { # NAME
     local regex='^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$' log=${RAMPART_INNER:-$scratch}/$1.log status
-    # In a micro-VM only the VM as a whole has a limit: a guest cannot tell how long it waited for the host's processor.
+    # In a micro-VM only the whole VM has a limit, as a guest cannot tell how long it waited for the host's CPU.
     local limited=(tests/limit "$(limit_of "$1")")
     [[ ! ${RAMPART_VM:-} ]] || limited=()
     echo "== $1"
-    # In the background, because a signal waits for what is in the foreground.
+    # In the background, because bash delays signals until a foreground command ends.
     "${limited[@]}" "$(path_of "$1")" </dev/null >"$log" 2>&1 &
     running[here]=$!
     wait "${running[here]}"
@@ -101,14 +101,14 @@ run_here() { # NAME
     fi
 }
 
-# True for scripts that need no micro-VM, as there is a device or they use none, or we are one of their machines.
+# True for scripts that need no micro-VM: there is a device, they use none, or this is one of their machines.
 runs_here() { # NAME
     [[ $1 == usage || $1 == softroce_script ]] || wants here "$1" >/dev/null ||
         { [[ ${RAMPART_TRANSPORT:-rdma} != rdma ]] && wants transports "$1" >/dev/null && ! wants nodes "$1" >/dev/null; } ||
         { [[ $where == native ]] && { [[ ${RAMPART_NODE:-} ]] || ! wants nodes "$1" >/dev/null; }; }
 }
 
-# Becomes a micro-VM that runs this script again, which finds a device there; so a signal reaches it.
+# Replaces itself by a micro-VM that runs this script with a device. It uses exec, so that signals reach the micro-VM.
 become() { # NUMBER NAME...
     local own=$scratch/$1.totals rails n nodes=() machine=(--icount)
     export RAMPART_EXCHANGE=$PWD/$scratch/$1.exchange
@@ -116,7 +116,7 @@ become() { # NUMBER NAME...
     mkdir "$RAMPART_INNER"
     shift
     ! runs_here "$1" || exec tests/soft_roce/run.sh "$own" "$*"
-    # One processor, because emulation spends as much time on two that wake each other as on what they compute.
+    # One processor, because emulating two that wake each other costs as much time as their work.
     ! wants alone "$@" >/dev/null || machine=()
     rails=$(wants rails "$@")
     if wants nodes "$@" >/dev/null; then
@@ -128,12 +128,12 @@ become() { # NUMBER NAME...
             nodes+=(--on "$n" 'exec tests/nodes/lib.sh')
         done
     fi
-    # A slow host emulates more slowly, too: the limit ends what hangs, and judges nothing.
+    # The limit allows for slow hosts: it only ends tests that hang.
     exec tests/limit $((3 * $(limit_of "$@") + 60)) scripts/softroce vm --rails "${rails:-1}" "${machine[@]}" "${nodes[@]}" \
         --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER --env RAMPART_TRANSPORT -- tests/soft_roce/run.sh "$own" "$*"
 }
 
-# Shows and counts the jobs that have ended.
+# Shows the output of ended jobs and counts their results.
 collect() {
     local job p f s
     for job in "${!running[@]}"; do
@@ -150,7 +150,7 @@ collect() {
     done
 }
 
-# Collects until at most so many jobs run.
+# Collects until at most LEFT jobs run.
 await_jobs() { # LEFT
     while ((${#running[@]} > $1)); do
         wait -n

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What breaks off in the middle: a server that is told to stop with requests outstanding, the control session of a
-# measurement, and time itself, when the generator or the server stands still.
+# Interruptions: a server that is told to stop with requests outstanding, a control session that breaks during a
+# measurement, and a generator or server that stands still for a while.
 
 . tests/soft_roce/lib.sh
 
@@ -9,7 +9,7 @@
 start_server late --threads 1 --max-clients 4 --credits 128
 start outstanding "$programs/rogue" "${tls_options[@]}" "$host" "${port[late]}" outstanding
 wait_until 240 has_line "${logs[outstanding]}" connected || not_ok "128 credits" "$(<"${logs[outstanding]}")"
-# Its device goes on while it stands still.
+# The server's device keeps working while its process stands still.
 kill -STOP "${pid[late]}"
 kill -USR1 "${pid[outstanding]}"
 wait_until 240 has_line "${logs[outstanding]}" '128 acknowledged' || not_ok "128 echoes" "$(<"${logs[outstanding]}")"
@@ -37,7 +37,7 @@ port[relay]=$(sed -n 's/relay: port //p' "${logs[relay]}")
 load cut relay --steps 20 --warmup 0 --duration 2.5
 begins_measuring cut
 kill -USR1 "${pid[relay]}"
-# The other one watches the server's resources.
+# The other of the two connections watches the server's resources.
 wait_until 240 has_line "${logs[relay]}" '^relay: 2 cut' || not_ok "a RST" "$(<"${logs[relay]}")"
 end_of cut 240
 is "RST on the control session: the run ends by itself" "$status" 0
@@ -47,7 +47,7 @@ holds "RST on the control session: it is made again, and the run knows all" cut 
     'one.failures == []' 'one.resources.server.window_s > 0' 'one.server_stages_ns == null' \
     '[.verdict[] | select(.result != "pass") | .result + " " + .criterion[:15]] - ["not_judged connection time"] == []'
 
-# Every probe of a search asks the server before and after it.
+# Each probe of a search asks the server for statistics before and after it.
 load search relay --workload echo --clients 4 --find-rate --rate 100-200 --slo 'mean<20s' --warmup 0 --duration 1.5
 begins_measuring search
 kill -USR1 "${pid[relay]}"
@@ -69,7 +69,7 @@ holds "nobody listens any more: what is not known is called so" lost 'one.server
     '[.verdict[] | select(.result == "fail")] == []' \
     '[.verdict[] | select(.criterion == "server'"'"'s pools after the step") | .result] == ["inconclusive"]'
 
-# ---- something stands still
+# ---- a process stands still
 
 stands_still() { # RUN PID SECONDS; the process stops in the middle of the measured time
     begins_measuring "$1"

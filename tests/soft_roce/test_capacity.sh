@@ -1,6 +1,5 @@
 #!/bin/bash
-# Capacity over RDMA: a short search; what a run was planned to use and what it uses; and what a
-# plan says is short.
+# Capacity over RDMA: a short search; planned use compared with real use; and the shortages that a plan names.
 
 . tests/soft_roce/lib.sh
 
@@ -12,9 +11,9 @@ ends "a search over RDMA finds that a server takes all clients" found 240 0 'obj
 run_says "it says how many" found analysis.capacity.slo_capacity.clients=10
 serves "the server was not harmed" full
 
-# ---- what was planned is what is used
+# ---- the use that was planned is the use that is seen
 
-# With RAMPART_PLAN=N (and RAMPART_PLAN_OPTIONS) for N clients (docs/capacity.md, "Before the run").
+# RAMPART_PLAN=N (and RAMPART_PLAN_OPTIONS) plans for N clients (docs/capacity.md, "Before the run").
 planned=(--clients "${RAMPART_PLAN:-100}" --workload echo --connect-concurrency 16)
 # shellcheck disable=SC2206  # options and their values
 planned+=(${RAMPART_PLAN_OPTIONS:-})
@@ -22,8 +21,8 @@ declare -A peaks=([server]=0 [generator]=0)
 peak() { # NAME VALUE
     (($2 <= peaks[$1])) || peaks[$1]=$2
 }
-# What the run uses for a moment only, until the run has ended: descriptors, to peaks[], and the two ports of each TCP
-# connection, which rests for 60 s, to a file.
+# Watches short-lived resources until the run has ended: descriptors go to peaks[]; the two ports of each TCP
+# connection, which rest for 60 s, go to a file.
 watch_run() { # NAME
     local server='' fds looked=-1
     until is_gone "$1"; do
@@ -40,8 +39,8 @@ watch_run() { # NAME
     done
     cat /proc/net/tcp >>"$tmp/tcp.used"
 }
-# Of the connections in USED that are not in BEFORE: with how many others the port that most of them have was connected,
-# which is the server's.
+# Looks at connections that are in USED but not in BEFORE. Prints how many peers the port with the most peers had; that
+# is the server's port.
 ports_used() { # BEFORE USED
     awk '
         $4 != "0A" && split($2, local, ":") == 2 && split($3, remote, ":") == 2 && !seen[local[2], remote[2]]++ && NR != FNR {
@@ -57,10 +56,10 @@ cat /proc/net/tcp >"$tmp/tcp.before"
 search used own --steps "${planned[1]}" "${planned[@]:2}" --duration 2 --step-timeout 240
 watch_run used
 end_of used 300
-# It is complete; how fast it was is not looked at.
+# The run is complete; its speed does not matter.
 matches "and a run connects them" "$status $(run_value used steps.0.connected_held)" "^[014] ${planned[1]}\$"
-# Descriptors and ports are those seen in /proc, resident memory of the generator and memory of the kernel are of /proc, too,
-# read by the programs; verbs are counted by the programs.
+# Descriptors and ports were seen in /proc; the programs read the generator's resident memory and the kernel's memory
+# there too; the programs count verbs objects themselves.
 jq -n --argjson server_fds "${peaks[server]}" --argjson generator_fds "${peaks[generator]}" \
     --argjson ports "$(ports_used "$tmp/tcp.before" "$tmp/tcp.used")" \
     --slurpfile run "$tmp/used.json" --slurpfile plan "$tmp/plan.json" '
@@ -87,7 +86,7 @@ is "every resource was compared" "$(jq -c '[length, all(.used != null)]' "$tmp/c
 planned_with() { # NAME STATUS REGEX OPTIONS...
     local name=$1 status=$2 regex=$3
     shift 3
-    # Two hundred descriptors: enough to look, not to serve.
+    # 200 descriptors are enough to run the plan, but not to serve.
     gives "plan: $name" "$status" "$regex" bash -c 'ulimit -n 200; exec "$@"' plan \
         "${bin}performance_test" plan --environment native "$@"
 }

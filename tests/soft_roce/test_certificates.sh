@@ -1,6 +1,6 @@
 #!/bin/bash
-# Certificates of a server that runs: renewed at SIGHUP under clients that stay, broken files, a revocation list, names
-# that may connect, tickets that end with the certificates they stand for, warnings, and what protects keys in memory.
+# A running server's certificates: renewal at SIGHUP while clients stay, broken files, a revocation list, allowed names,
+# tickets that end with the certificates they stand for, warnings, and the protection of keys in memory.
 
 . tests/soft_roce/lib.sh
 
@@ -15,12 +15,12 @@ install_files() { # SERVER_CERTIFICATE CA LIST
     cp "$3.crl" "$files/list.crl"
 }
 
-reload() { # RELOADS FAILED_RELOADS, in all
+reload() { # RELOADS FAILED_RELOADS, in total
     kill -HUP "${pid[main]}"
     wait_until 240 reloads_are "$@" || not_ok "SIGHUP is followed" "$(tail -n 3 "${logs[main]}")"
 }
 
-# By the log, since not everybody may ask for statistics.
+# Counts in the log, because not every client may ask for statistics.
 # shellcheck disable=SC2317  # wait_until calls it
 reloads_are() { # RELOADS FAILED_RELOADS
     [[ $(grep -c 'SIGHUP: certificates were read again' "${logs[main]}") == "$1" &&
@@ -42,7 +42,7 @@ if ((EUID == 0)); then
     matches "root is warned of" "$(<"${logs[main]}")" 'warn: running as root'
 fi
 
-# Everything below is behind the filter for system calls, registration included.
+# From here on everything runs behind the system call filter, including the registration of memory.
 is "all threads are behind the filter" "$(sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/${pid[main]}"/task/*/status | sort -u)" 2
 gives "a region is registered and written" 0 'bytes written at offset 0' "${bin}rdma_client" "${tls_options[@]}" \
     --tls-port "${port[main]}" "$host" write hello
@@ -84,9 +84,9 @@ gives "and accepted by who trusts that" 0 '0% loss' "${command[@]}"
 install_files "$certs/server" "$certs/ca" "$bad_certs/none"
 reload 3 2
 
-# ---- what a session stands for
+# ---- the certificates that a session stands for
 
-holds_ticket() { # NAME; one that waits for SIGUSR1 to use it
+holds_ticket() { # NAME; waits for SIGUSR1 before it uses the ticket
     start "$1" "$programs/rogue" "${tls_options[@]}" "$host" "${port[main]}" old-ticket
     wait_until 240 has_line_or_gone "$1" 'waiting' || not_ok "rogue '$1' takes a ticket" "$(<"${logs[$1]}")"
 }
@@ -117,12 +117,12 @@ ping --crl "$bad_certs/named.crl" "${tls_options[@]}"
 gives "a client with a list takes a server that is not in it" 0 '0% loss' "${command[@]}"
 all_back "everything is back" main
 
-# ---- what is in memory
+# ---- secrets in memory
 
 matches "no core file is left" "$(grep 'core file' "/proc/${pid[main]}/limits")" ' 0 +0 '
 stop_server main
 
-# In a micro-VM another user may be let at the devices.
+# Only in a micro-VM may another user be given access to the devices.
 if [[ ${RAMPART_VM:-} ]] && ((EUID == 0)); then
     chmod 666 /dev/infiniband/*
     chmod 755 "$tmp"

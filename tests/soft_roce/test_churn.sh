@@ -1,6 +1,6 @@
 #!/bin/bash
-# Clients that come and go over RDMA: some leave and come back all the time, the server has no room just then, and some die
-# without a word. test_turns.sh has what does not depend on RDMA.
+# Clients that come and go over RDMA: some leave and come back all the time, some find a server that has no room yet,
+# and some die silently. test_turns.sh has what does not depend on RDMA.
 
 . tests/soft_roce/lib.sh
 
@@ -9,13 +9,13 @@
 start_server main --threads 2 --max-clients 40 --verify
 remember_start main
 mapfile -t at_start < <(stats main resources.mrs resources.cqs resources.fds)
-# At 10 a second 65 cycles take longer than the 5.3 s for which a queue pair rests. When they are over, the run waits until the
-# server's pool of queue pairs has shrunk again, which takes 10 to 20 s: what follows happens meanwhile, at another server.
+# 65 cycles at 10 a second take longer than the 5.3 s of a queue pair's quarantine. Afterwards the run waits 10 to 20 s
+# until the server's pool of queue pairs has shrunk. The next tests run in the meantime, with other servers.
 start_run churn main --churn 10 --cycles 65 --tls-resume --steps 10 --warmup 0
 
 # ---- dead peers, and silent ones
 
-# The retries end before the next probe would be due, so it is they that say why.
+# The retries are exhausted before the next probe is due, so they give the reason.
 start_server probed --threads 2 --max-clients 32 --probe-interval 1 --ack-timeout 67ms
 remember_start probed
 load silent probed --workload connect --steps 10 --warmup 0 --duration 3600
@@ -32,7 +32,7 @@ kill -USR1 "${pid[dies-in-error]}" "${pid[dies-without-qp]}"
 for mode in dies-in-error dies-without-qp; do
     wait_until 240 has_line "${logs[$mode]}" 'dead$' || not_ok "$mode: it dies" "$(<"${logs[$mode]}")"
 done
-# Within three intervals, and half a second of retries; the rest is for a slow machine.
+# Three intervals and half a second of retries are enough; the rest of the time limit is for slow machines.
 counted "two that died without a word are noticed by it, and counted with the reason" probed clients.connected=11 \
     failures.traffic.wc:retry_exceeded=2 events.closed.failed=2 events.closed.peer_left=0
 counted "what they had is back, though they never answered the server's goodbye" probed clients.closing=0 \
@@ -60,13 +60,13 @@ holds "--churn: who came back resumed, with PSNs and a queue pair of its own" ch
     'one.server_after.pools.qp.hits + one.server_after.pools.qp.misses == one.server_after.events.established'
 holds "--churn: the queue pair pool's figures" churn 'one.churn.qp_pool_hits + one.churn.qp_pool_misses >= 65' \
     'one.churn.qp_pool_hit_ratio >= 0' 'one.churn.qp_pool_hit_ratio <= 1' 'one.churn.qp_pool_exhausted == 0'
-# By the packet lifetime that the kernel assumes on Ethernet: 5.29 s, and 2.07 s since 6.2.
+# The quarantine follows the kernel's packet lifetime for Ethernet: 5.29 s, or 2.07 s since Linux 6.2.
 rest=5.2e9
 [[ $(printf '6.2\n%s\n' "$(uname -r)" | sort -V | head -n 1) != 6.2 ]] || rest=2.0e9
 holds "--churn: queue pairs rested for as long as their path asks and were used again" churn \
     'one.churn.qp_recycle_ns.count >= 1' "one.churn.qp_recycle_ns.min >= $rest" 'one.server_after.pools.qp.recycled >= one.churn.qp_recycle_ns.count'
 
-# ---- no room while somebody is leaving
+# ---- no room while another client is leaving
 
 start_server single --threads 2 --max-clients 1 --probe-interval 1
 rogue=("$programs/rogue" "${tls_options[@]}" --timeout 60 "$host" "${port[single]}")
@@ -81,8 +81,8 @@ counted "both refusals are counted" single 'events.refused.full>=1' events.refus
 reaches single 240 pools.admitted=0
 serves "and has room afterwards" single
 
-# A generator meets the same: with another and one that dies, there is no room for its third client, who is not due
-# before 2 s have passed. Until the server waits for the dead one's goodbye the generator is stopped: a hole in its clock.
+# The same with a generator: another client and a dead one leave no room for its third client, which is due only after 2
+# s. The generator is stopped until the server waits for the dead client's goodbye, which is a hole in its clock.
 start_server tight --threads 2 --max-clients 4 --probe-interval 1
 rogue=("$programs/rogue" "${tls_options[@]}" "$host" "${port[tight]}")
 start_ping other tight --interval 3600
@@ -94,11 +94,11 @@ kill -STOP "${pid[late]}"
 kill -USR1 "${pid[last]}"
 reaches tight 240 clients.closing=1
 kill -CONT "${pid[late]}"
-# The run waits until the server is as it found it: with two others.
+# The run waits until the server is as the run found it, with two other clients.
 reaches tight 240 'events.closed.peer_left>=3' clients.connected=1
 start_ping heir tight --interval 3600
 end_of late 240
-# A machine on which this takes three seconds has room by then, and nobody is told to come again.
+# If this takes three seconds, there is room by then, and no client is told to try again.
 holds "clients that are told so come again, and are all there (status $status)" late '.run.status == "completed"' \
     '[one | .connected_held, .failed, .dropped] == [3, 0, 0]' 'one.failures == []' \
     'one.validity - ["server_counts_differ", "clock_hole"] == []' '[one.retried[] | .stage, .code] - ["psn_exchange", "refused:busy"] == []'

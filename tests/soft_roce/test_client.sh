@@ -1,5 +1,5 @@
 #!/bin/bash
-# What rdma_client does and its exit status; servers that are full, drain or die; machines that cannot run it.
+# Commands and exit statuses of rdma_client; servers that are full, drain or die; machines that cannot run it.
 # shellcheck disable=SC2016,SC2317  # some is for another shell to expand, some is called by name
 
 . tests/soft_roce/lib.sh
@@ -60,7 +60,7 @@ kill -INT "${pid[waiting]}"
 ends "interrupted before it is connected" waiting 240 130 ''
 kill -CONT "${pid[main]}"
 serves "the server goes on where it was stopped" main
-# The guest's port is nobody else's.
+# Only in a micro-VM may this test take the port down.
 if [[ ${RAMPART_VM:-} ]]; then
     ip link set rampart0 down
     wait_until 240 has_line "${logs[main]}" 'RDMA device rxe0 reports port_err'
@@ -102,7 +102,7 @@ kill -INT "${pid[holder]}"
 end_of holder 240
 reaches small 240 pools.admitted=0
 serves "room again once the client left" small
-# A client that is stopped does not answer the server's goodbye.
+# A stopped client does not answer the server's goodbye.
 start_ping frozen small --interval 0.05
 kill -STOP "${pid[frozen]}"
 kill -TERM "${pid[small]}"
@@ -120,7 +120,7 @@ kill -KILL "${pid[killed]}"
 end_of killed 240
 ends "a ping whose server was killed says so" bereft 240 1 'traffic: [a-z]+.*--- .* replies'
 
-# ---- a server with the right certificate that does not keep to the protocol afterwards
+# ---- a server with a valid certificate that violates the protocol afterwards
 
 modes=() reasons=() failed_proof='rdma_connect: protocol:bad_proof'
 while read -r mode reason; do
@@ -166,7 +166,7 @@ for i in "${!modes[@]}"; do
 done
 ends "a server that cheats is asked for another PSN 8 times" impostor 240 0 'refuse-conflict: 8 HELLOs'
 
-# ---- an environment that cannot run it: exit status 3 and what to do about it
+# ---- an environment that cannot run it: exit status 3 and advice
 
 echo 'not a certificate' >"$tmp/nonsense.pem"
 server=("${bin}rdma_server" --tls-port 0 --rdma-port 0 --threads 1)

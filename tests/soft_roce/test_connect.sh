@@ -1,11 +1,11 @@
 #!/bin/bash
-# What performance_test says of connecting: clients that do nothing else, stage by stage, with resumed TLS
-# sessions; and a step in which only some clients send. tests/loopback/ has test_targets.sh with several servers at once, and
-# test_sessions.sh with limits of TLS sessions.
+# What performance_test reports about connecting: clients that only connect, stage by stage, with resumed TLS sessions;
+# and a step in which only some clients send. In tests/loopback/, test_targets.sh has several servers at once, and
+# test_sessions.sh the limits of TLS sessions.
 
 . tests/soft_roce/lib.sh
 
-# What the server counted in the second step alone.
+# Prints how much a server's counter grew in the second step alone.
 difference() { # PATH
     echo "(two.server_after.$1 - one.server_after.$1)"
 }
@@ -32,17 +32,17 @@ holds "--workload idle: every client had its first reply, and none measured" idl
     'one.throughput_msgs_per_s == null' 'one.active == 0'
 counted "--workload idle: the server got one message of each client" main events.messages_in=$((seen[0] + 10))
 
-# ---- some send, the others are there
+# ---- some clients send, the others only stay connected
 
 loads active main --active 7 --steps 20 --warmup 0.2 --duration 0.8
 holds "--active 7 of 20: 7 are counted, Jain's index is one of 7" active 'one.active == 7' \
     'one.fairness.clients == 7' 'one.fairness.jain_index >= 1 / 7 - 1e-9' \
     'one.fairness.jain_index <= 1 + 1e-9' 'one.fairness.slowest_msgs_per_s > 0' \
     '(one.fairness | .slowest_msgs_per_s <= .fastest_msgs_per_s) == true'
-# The messages under way at a time are as many as clients send: with 20, the residual would be about -2.
+# One message per sending client is in flight; if all 20 sent, the residual would be about -2.
 holds "--active 7 of 20: by Little's law 7 sent" active 'one.littles_law_residual | fabs <= 0.25'
 
-# ---- all in one stage
+# ---- all clients in one stage
 
 all_stages='["tcp_connect","tls_handshake","psn_exchange","addr_resolve","route_resolve","qp_setup","rdma_connect"'
 phases_add_up() { # RUN STAGES
@@ -50,7 +50,7 @@ phases_add_up() { # RUN STAGES
         "[one.phase_ns_per_connection | keys_unsorted[]] == $2" 'one.phase_ns_per_connection | all(. > 0) == true' \
         '((one.phase_ns_per_connection | add) * one.attempted / 1e9 - one.connect_wall_s | fabs) <=
             0.05 * one.connect_wall_s + 0.1'
-    # The server counts from the accept, which in a phase of its own came before the first handshake.
+    # The server's time starts at accept, which --phased puts into a phase before the first handshake.
     holds "run '$1': at the server, handshakes waited for all others'" "$1" \
         'one.server_stages_ns.tls_accept.count == one.attempted' \
         'one.server_stages_ns.tls_accept.max >= 0.5 * one.phase_ns_per_connection.tls_handshake * one.attempted'

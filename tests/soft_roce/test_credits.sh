@@ -1,10 +1,10 @@
 #!/bin/bash
-# Clients that exceed their credits, whichever way, or receive nothing: they end with that reason, and nobody else is hurt,
-# neither a client that is connected all along nor one that comes while they are there.
+# Clients that exceed their credits in any way, or receive nothing: they are ended for that reason, and no other client
+# suffers, neither one that stays connected nor one that comes while they are there.
 
 . tests/soft_roce/lib.sh
 
-# Sends, to a shard that sleeps, more than its shared receive queue holds (64 times 16 credits and 64), and stays.
+# Sends more to a sleeping shard than its shared receive queue holds (64 times 16 credits, plus 64), and stays.
 start_server asleep --threads 1 --max-clients 64 --credits 16
 remember_start asleep
 start flood "$programs/rogue" "${tls_options[@]}" --timeout 20 "$host" "${port[asleep]}" unsolicited-flood
@@ -15,7 +15,7 @@ unsolicited-flood: 40 disconnected$'
 counted "as many are counted, for that reason, and nobody for another" asleep \
     failures.traffic.protocol:credits_exceeded=40 events.closed.failed=40 'events.device.srq_limit_reached>=1'
 
-# The same with a client that says something now and then.
+# The same with a client that sends now and then.
 start_ping bystander asleep --interval 1
 start flood "$programs/rogue" "${tls_options[@]}" --timeout 20 "$host" "${port[asleep]}" unsolicited-flood
 ends "the same with a client that is connected all along" flood 240 0 'unsolicited-flood: 40 clients, 40 messages each

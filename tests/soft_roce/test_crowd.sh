@@ -1,12 +1,12 @@
 #!/bin/bash
-# One address takes all there is (connections, sessions, control sessions): seven clients of another address get in all the
-# same, and promptly.
+# One address takes everything there is (connections, sessions, control sessions); seven clients of another address must
+# still get in promptly.
 
 . tests/soft_roce/lib.sh
 
-greedy=10.77.0.2 # the attacker's, beside the one that the clients and the server have
+greedy=10.77.0.2 # the attacker's address, in addition to that of the clients and the server
 
-# Seven clients at once, a message each: how many got in, and the slowest one's time, in $in and $slowest_ms.
+# Starts seven clients at once, each with one message. Sets $in (how many got in) and $slowest_ms.
 seven() { # SERVER
     local i
     in=0 slowest_ms=0
@@ -23,7 +23,7 @@ seven() { # SERVER
     done
 }
 
-# What the attacker does meanwhile; seven clients then get in, at most $late_ms after twice the time that they took alone.
+# While the attacker runs, seven clients must get in, at most $late_ms later than twice the time that they took alone.
 crowded() { # SERVER MODE SAYS
     local text
     start greedy "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[$1]}" "$2"
@@ -50,7 +50,7 @@ remember_start main
 seven main
 is "seven clients get in when nobody else is there" $in 7
 alone_ms=$slowest_ms
-# A second is what it takes at most until a connection counts as silent; the rest is for a slow machine.
+# It takes at most a second until a connection counts as silent; the rest is for slow machines.
 late_ms=3000
 
 crowded main crowd-silent=4000 '4000 connections'
@@ -69,7 +69,7 @@ end_of greedy 240
 all_back "everything is back" main
 stop_server main
 
-# All places, and more that wait.
+# The crowd takes all places, and more of it waits.
 start_server few --threads 1 --max-handshakes 8 --max-clients 64
 seven few
 alone_ms=$slowest_ms

@@ -1,10 +1,10 @@
 #!/bin/bash
-# The workloads of performance_test: each moves data, every byte of it as sent, on one connection and on many, with
-# each setting of the data path. (test_load.sh has the open loop, whose rates are judged.)
+# The workloads of performance_test: each moves data, every byte unchanged, on one connection and on many, with each
+# setting of the data path. (test_load.sh has the open loop, whose rates are judged.)
 
 . tests/soft_roce/lib.sh
 
-# For the runs that are not about what a run asks of its own server.
+# This server is for runs that do not test what a run asks of its own server.
 start_server data --threads 1 --max-clients 32 --credits 64 --message-size 64k --region-size 16M --windows on --verify
 
 # ---- every workload, every byte checked
@@ -41,7 +41,7 @@ for operation in write write-imm read send; do
         --operation $operation --steps 2 --message-size 64k,1000001 --inflight 1 --iterations 3 --trace $tmp/$operation.csv" \
         "$checked" 'one.message_bytes == 65536' 'two.message_bytes == 1000001' '[.steps[].response_ns.count] == [6, 6]' \
         'one.throughput_bytes_per_s / one.throughput_msgs_per_s | round == 65536'
-    # Of both clients, with each size.
+    # The trace has lines of both clients, for each size.
     is "large by $operation: the trace has the measured operations, after one of warm-up" "$(awk -F, \
         'NR > 1 { of[$2 "," $4] = of[$2 "," $4] $5 } END { for (i in of) printf "%s ", of[i] }' "$tmp/$operation.csv")" \
         '123 123 123 123 '
@@ -52,7 +52,7 @@ moves "duplex: both directions, all as sent, as many as --iterations in each" du
     'one.streams.to_server.bytes_per_s > 0' 'one.streams.from_server.bytes_per_s > 0' \
     '(one.streams | map(.bytes_per_s) | add) - one.throughput_bytes_per_s | fabs < 1' 'one.verified.checked >= 2' \
     'one.response_ns.count == 40'
-# Each direction has its own latency, and what waits in it for earlier operations: with 2 in flight, half of the time at most.
+# Each direction has its own latency and head-of-line share, which with 2 in flight is at most half.
 holds "duplex: latency, fairness and head-of-line share of each direction" duplex \
     '[one.streams[] | .response_ns.p50 > 0, .fairness.clients == 2, .head_of_line_ratio > 0, .head_of_line_ratio <= 0.5] | all' \
     '(one.streams | map(.response_ns.count) | add) == one.response_ns.count'
@@ -85,7 +85,7 @@ gives "a request larger than the device moves: one line that says so" 3 \
 # ---- several messages in a SEND
 
 at=
-# Of N joined messages each is checked; a SEND holds N, but where what ended was not a multiple.
+# Each of the N joined messages is checked. A SEND holds N, except if a batch ends with fewer.
 joined='[.steps[] | .verified.server_checked >= 20, .sends_per_s < .throughput_msgs_per_s / 8] | all'
 moves "--message-auth: echo" tagged "--workload echo --steps 8 --message-size 32,64,4k --message-auth" \
     '[.steps[].verified.checked >= 8] | all'
@@ -118,9 +118,9 @@ gives "--suite: an entry that wants more devices than there are is skipped, whic
 is "--suite: the other entry ran" "$(jq -c '[.status, [.entries[] | .id + " " + .status]]' "$tmp"/suite/*-suite-two/suite.json)" \
     '["completed",["two-write ran","two-lacks skipped"]]'
 
-# ---- settings, of both sides
+# ---- settings, on both sides
 
-# The least of each setting in one run, the most in another; those that spin on a processor apart.
+# The least of each setting in one run, the most in another; the settings that occupy a CPU run separately.
 least="--inline off --post-list 1 --signal-every 1 --cpu-list 0"
 moves "$least" least "--workload small --steps 3 --message-size 64,1000 $least" '.analysis.not_taken == []' \
     '[.steps[].effective[].threads[].inline_wanted_bytes] | unique == [0]' \
@@ -132,7 +132,7 @@ moves "$most, with tags" most "--workload small --steps 3 --message-size 64,1000
     'one.effective.generator.requests_per_doorbell > 1' \
     'one.effective.generator | .signalled_ratio < 0.9 and .signalled_ratio > 0' \
     '[.steps[].effective[].threads[].qp.path_mtu_bytes] | unique == [256]'
-# So few messages that a thread that spins finds nothing most of the time, however the processors are shared.
+# The rate is so low that a spinning thread usually finds nothing, however the CPUs are shared.
 moves "--poll busy" busy "--workload small --steps 3 --message-size 64,1000 --duration 0.5 --rate 300 --poll busy" \
     '.analysis.not_taken == []' 'one.effective.generator | .empty_polls > .completions and .polls > .empty_polls'
 moves "--numa auto: Soft-RoCE has no NUMA node, so nothing changes, which is said" numa \

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A disk that is full: before a run it is refused with the numbers, during a run the figures are shown all the same, and
-# nothing is claimed that is not there. The disk is a small tmpfs, mounted where only this script sees it.
+# A full disk: a run is refused in advance, with the numbers; during a run the figures are still shown, and no missing
+# file is claimed to exist. The disk is a small tmpfs that only this script sees.
 
 if [[ ! ${RAMPART_OWN_MOUNTS:-} ]]; then
     own=(unshare --mount)
@@ -23,7 +23,7 @@ gives "a disk without room: refused in one line with the numbers" 3 \
     "${run[@]}" --name none --steps 2 --duration 0.3
 is "a disk without room: nothing is left on it" "$(find "$disk" -mindepth 1)" ""
 
-# The disk is filled as soon as clients connect.
+# Fill the disk as soon as clients connect.
 mount -o remount,size=4m "$disk"
 start full "${run[@]}" --name full --steps 2,4 --duration 1
 wait_until 240 has_begun full || not_ok "the run begins" "$(<"${logs[full]}")"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# performance_test against a server: 10, 100 and 200 clients connected at once without a failure; an open loop; and
-# what becomes of both when one of them is killed while they connect and while they send.
+# performance_test against a server: 10, 100 and 200 clients connected at once without a failure; an open loop; and what
+# happens to either program when the other is killed while clients connect and while they send.
 # shellcheck disable=SC2317  # what looks unreachable is called by name
 
 . tests/soft_roce/lib.sh
@@ -14,7 +14,7 @@ for n in 10 100 200; do
     limit=240 counted "the server counts $n clients connected at once" main clients.connected=$n
 done
 end_of ramp 240
-# On software RDMA connection times are shown and not judged.
+# Connection times on software RDMA are shown but not judged.
 is "the ramp ends by itself, all criteria that are judged are met" "$status" 0
 ((status == 0)) || cat "${logs[ramp]}"
 is "no client was lost" "$(grep -cE 'FAIL .*(success|stability)| failed at ' "${logs[ramp]}")" 0
@@ -63,8 +63,8 @@ moves "open loop over RDMA: nothing is sent before it is due, and what is late w
 
 # ---- the generator is killed
 
-# The server frees the sessions of killed clients when --session-timeout expires. The ramp above does not use this server,
-# because on a busy machine its clients may need more than 5 s from GRANT to their RDMA connection.
+# The server frees the sessions of killed clients when --session-timeout expires. The ramp above uses another server,
+# because on a busy machine its clients may need more than 5 s from GRANT to RDMA connection.
 start_server hasty --threads 2 --max-clients 120 --session-timeout 5
 remember_start hasty
 load connecting hasty --steps 120

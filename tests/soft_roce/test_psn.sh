@@ -1,13 +1,13 @@
 #!/bin/bash
-# Packet sequence numbers: what both sides agreed on is what the devices were programmed with, it is not what
-# the connection manager would have chosen, and no two connections share any.
+# Packet sequence numbers: the devices were programmed with the PSNs that both sides agreed on, not with those of the
+# connection manager, and no two connections share one.
 
 . tests/soft_roce/lib.sh
 
 runs=8
 held=4
 
-value() { # FILE NAME; of rdma_client's JSON, which has a line for each
+value() { # FILE NAME; from rdma_client's JSON, one value per line
     sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" "$1"
 }
 
@@ -25,7 +25,7 @@ wait_until 240 has_line_or_gone raw 'connected'
 counted "$held clients and a raw one are connected, their PSNs read back by the server" main \
     clients.connected=$((held + 1)) events.psn_verified=$((held + 1)) pools.psns_in_use=$((2 * held + 2))
 
-# ---- what the device holds, seen from outside: `rdma resource` asks the kernel for the QPs of others
+# ---- PSNs in the devices: `rdma resource` asks the kernel for other processes' QPs
 
 declare -A rq=() sq=() peer=()
 servers=()
@@ -37,7 +37,7 @@ elif ! command -v rdma >/dev/null; then
 else
     while read -r lqpn rqpn rq_psn sq_psn thread; do
         rq[$lqpn]=$rq_psn sq[$lqpn]=$sq_psn peer[$lqpn]=$rqpn
-        # The kernel names the thread that made it.
+        # The kernel names the thread that made the QP.
         [[ ! -e /proc/${pid[main]}/task/$thread ]] || servers+=("$lqpn")
     done < <(rdma resource show qp 2>/dev/null |
         sed -n 's/.* lqpn \([0-9]*\) rqpn \([0-9]*\) .* state RTS rq-psn \([0-9]*\) sq-psn \([0-9]*\) .* pid \([0-9]*\) .*/\1 \2 \3 \4 \5/p')
@@ -50,7 +50,7 @@ else
     is "both ends of each were programmed alike" $same $((held + 1))
     distinct=$(for qpn in "${servers[@]}"; do printf '%s\n' "${rq[$qpn]}" "${sq[$qpn]}"; done | sort -u | wc -l)
     is "no two have a PSN in common" "$distinct" $((2 * held + 2))
-    # The raw client says what was agreed over TLS. One message each way has been sent since.
+    # The raw client prints what was agreed over TLS. Since then one message was sent in each direction.
     raw=$(<"${logs[raw]}")
     if [[ $raw =~ server_qpn=([0-9]+)\ to=([0-9]+)\ from=([0-9]+) ]]; then
         qpn=${BASH_REMATCH[1]} agreed="${BASH_REMATCH[2]} ${BASH_REMATCH[3]}"
@@ -63,7 +63,7 @@ fi
 kill -KILL "${pid[raw]}" 2>/dev/null
 end_of raw 240
 
-# ---- what both programs say, and read back themselves
+# ---- PSNs that both programs report and read back
 
 good=0 psns=() tops=() why=
 for ((i = 0; i < runs; i++)); do
@@ -84,7 +84,7 @@ for ((i = 0; i < runs; i++)); do
 done
 is "$runs runs: read back as agreed, below 2^24, not the CM's${why:+ ($why)}" $good $runs
 distinct=$(printf '%s\n' "${psns[@]}" | sort -u | wc -l)
-# Only those of a few seconds must differ; by chance, two of so few are the same once in 60,000 times.
+# Only PSNs of the same few seconds must differ. With so few, two are equal by chance once in 60,000 times.
 is "all PSNs of all runs are different" "$distinct" $((2 * runs))
 distinct=$(printf '%s\n' "${tops[@]}" | sort -u | wc -l)
 is "they come from the whole range: at least 6 different leading bytes of $((2 * runs))" $((distinct >= 6)) 1

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The shortest way through all of it, for `make check-quick`: 10 and 100 clients with their report, and a refusal of each
-# kind that a server gives.
+# A short test of everything, for `make check-quick`: 10 and 100 clients with their report, and each kind of refusal by
+# a server.
 
 . tests/soft_roce/lib.sh
 
@@ -23,8 +23,8 @@ message-type-0          disconnected
 END
 all_back "after the refusals everything is back" main
 
-# While a client is connected there is no room; while a dead one is torn down, there soon will be; a server that drains
-# takes nobody.
+# A connected client leaves no room; a dead one that is being torn down will soon leave room; a server that drains
+# accepts nobody.
 start_server small --threads 1 --max-clients 1 --drain-timeout 2 --probe-interval 1
 rogue=("$programs/rogue" "${tls_options[@]}" --timeout 60 "$host" "${port[small]}")
 start only "${rogue[@]}" dies-in-error

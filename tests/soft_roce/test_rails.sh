@@ -1,5 +1,5 @@
 #!/bin/bash
-# A server on two RDMA devices: each rail serves by itself, and goes on when the other one fails.
+# A server on two RDMA devices: each rail works independently, and continues when the other one fails.
 # rails: 2
 
 . tests/soft_roce/lib.sh
@@ -12,7 +12,7 @@ for rail in 0 1; do
     fi
 done
 
-# Text of the ready line after NAME=.
+# Prints the text after NAME= in the ready line.
 ready() { # SERVER NAME
     sed -nE "s/^rdma_server ready: .*\<$2=([^ ]*).*/\1/p" "${logs[$1]}"
 }
@@ -45,7 +45,7 @@ loses_nothing "the second loses nothing" ping1
 host=${rails[1]} all_back "pools are restored on both rails" main
 host=${rails[0]} counted "and either answers for all" main 'events.established>=4' 'events.psn_verified>=4'
 
-# ---- limits are of each rail
+# ---- limits apply to each rail
 
 start_server few --threads 1 --max-clients 1 --device rxe1,rxe0
 is "rails come in the order given" "$(ready few tls)" "${rails[1]}:${port[few]},${rails[0]}:${port[few]}"
@@ -57,7 +57,7 @@ for host in "${rails[@]}"; do
     gives "--max-clients 1 is one client on each rail: no more at $host" 1 'refused:full' "${rdma_client[@]}" \
         --count 1 "$host" ping
 done
-# Clients that are connected when the server stops.
+# The server stops while clients are connected.
 kill -TERM "${pid[few]}"
 ends "a server with a client on each rail drains and ends" few 240 0 'stopped'
 for rail in 0 1; do
@@ -99,7 +99,7 @@ start_server broken --threads 2 --device rxe0,rxe1
 for rail in 0 1; do
     host=${rails[rail]} start_ping "held$rail" broken --interval 0.05
 done
-# It comes back when nobody has the device open any more, which is at the server's end: rxe waits for that.
+# The command returns only when nobody has the device open any more, at the server's end: rxe waits for that.
 start removal timeout 60 rdma link delete rxe1
 wait_until 240 has_line "${logs[broken]}" 'rail 1 \(rxe1\) failed: serving on with the others'
 is "a device that is removed is said once" "$(grep -c 'rail . .* failed' "${logs[broken]}")" 1

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Attacks on the server, one after another: each is refused with its reason on the wire and counted, other
-# clients notice nothing, a new one is served after each, and in the end everything is back in its pools.
+# Attacks on the server, one after another: each is refused with its reason on the wire and counted, other clients
+# notice nothing, a new client is served after each, and in the end the pools are complete again.
 
 . tests/soft_roce/lib.sh
 
@@ -8,7 +8,7 @@ start_server main --threads 2 --max-clients 64 --handshake-timeout 2 --session-t
 remember_start main
 start_ping bystander main --interval 0.02
 
-# Those that wait for the server's deadlines, at once with the others.
+# These modes wait for the server's deadlines, so run them in parallel with the others.
 slow_modes=(tcp-silence half-client-hello handshake-only never-establish)
 start slow "$programs/rogue" --check "${tls_options[@]}" "$host" "${port[main]}" "${slow_modes[@]}"
 start flood "$programs/rogue" --check "${tls_options[@]}" "$host" "${port[main]}" flood=64
@@ -124,7 +124,7 @@ done
 counted "the server counted every refusal the attackers saw: ${terms[*]#events.refused.}" main "${terms[@]}"
 is "refusals of every kind were seen" "${#refusals[@]}" 7
 
-# Of 256 alerts, 0 is the end of the stream, 90 is ignored (user_canceled), and 16 are usual.
+# Of the 256 alerts, 0 ends the stream, 90 (user_canceled) is ignored, and 16 are usual.
 attack main <<'END'
 alerts                  256 handshakes closed
 END
@@ -133,7 +133,7 @@ counted "alerts that a peer makes up share one row" main failures.tls_handshake.
 is "a peer cannot fill the table of failures" "$(($(stats main failures | jq length) < 100))" 1
 
 loses_nothing "a client that was there all the time lost nothing" bystander
-# Whom the client trusts.
+# Servers that the client must not trust.
 ping=("${bin}rdma_client" --tls-port "${port[main]}" --count 1)
 gives "the client refuses a server of another CA" 1 'tls_handshake: certificate:' \
     "${ping[@]}" --ca "$bad_certs/other-ca.pem" "$host" ping
@@ -146,12 +146,12 @@ counted "the server counts who did not trust it, after all those alerts too" mai
 serves "a new client is served" main
 all_back "after all attacks everything is back" main
 stop_server main
-# At start it says that it runs as root, where it does, and of whom its certificate is.
+# Allowed are the warnings at start about running as root and about the certificate.
 is "the server complained of nothing of its own" \
     "$(grep -vE '^rdma_server( ready:|: info: |: warn: (running as root|certificate .* is of the development CA), )' \
         "${logs[main]}")" ""
 
-# ---- one-sided memory and pushes, on one shard, so that the same memory comes round again; client certificates
+# ---- one-sided memory and pushes, on one shard, so that memory is reused; client certificates
 
 tls_options+=(--cert "$certs/client.pem" --key "$certs/client.key")
 start_server auth --threads 1 --max-clients 8 --max-handshakes 8 --handshake-timeout 2 --session-timeout 2 \
@@ -197,7 +197,7 @@ push-without-window     disconnected
 push-cut                disconnected
 push-credits            disconnected
 END
-# The two pushes that are refused; immediate data with a wrong key, too, unless the attacker's goodbye is read first.
+# Two are the refused pushes; immediate data with a wrong key adds another, unless the attacker's goodbye is read first.
 counted "what is wrong with pushes and immediate data is counted" auth 'failures.traffic.protocol:bad_message>=9' \
     failures.traffic.protocol:credits_exceeded=1 'failures.traffic.wc:remote_access>=2'
 
@@ -232,9 +232,9 @@ openssl_client -ign_eof -cert "$certs/client.pem" -key "$certs/client.key" >"$tm
 counted "failed handshakes are counted by what was wrong" auth failures.tls_handshake.certificate:10=1 \
     'failures.tls_handshake.tls:no_application_protocol=1'
 
-# ---- programs of the version before, which are OpenSSL's here: each end says which version the other one speaks
+# ---- programs of the previous version, played by OpenSSL: each end reports the version that the other speaks
 
-# Its HELLO: 40 bytes, version 1, messages of 64 bytes, depth 4, PSN 0x123456.
+# The old version's HELLO: 40 bytes, version 1, messages of 64 bytes, depth 4, PSN 0x123456.
 printf '\0\0\0\x28\x01\x01\0\0\0\0\0\x40\0\x04\0\0\0\x12\x34\x56\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >"$tmp/hello-1"
 matches "a client of wire version 1 is refused in its own version, with words that name both" \
     "$(timeout 60 openssl s_client -quiet -connect "$host:${port[auth]}" -CAfile "$certs/ca.pem" -alpn rampart/1 \
@@ -286,25 +286,25 @@ gives "a server with an expired certificate does not start" 3 'expired.pem has e
 gives "nor with one that is not valid yet" 3 'future.pem is not valid yet' \
     "${bin}rdma_server" --cert "$bad_certs/future.pem" --key "$bad_certs/future.key"
 
-# The rest is for test_psn and test_churn, and for test_connect.
+# These modes are used by test_psn, test_churn and test_connect.
 used+=(unique-psns hold dies-in-error dies-without-qp asks-while-full ticket)
-# And for test_certificates.
+# By test_certificates.
 used+=(old-ticket)
-# And for test_strangers.
+# By test_strangers.
 used+=(key-updates control-key-updates client-hellos requests control-flood mark-flood)
-# And for test_stale.
+# By test_stale.
 used+=(keep-ids claim claim-next)
-# And for test_breaks.
+# By test_breaks.
 used+=(outstanding never-stops)
-# And for test_credits.
+# By test_credits.
 used+=(unsolicited-flood echo-flood never-receives)
-# And for test_crowd.
+# By test_crowd.
 used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy)
-# And for tests/nodes/test_long_packets.
+# By tests/nodes/test_long_packets.
 used+=(packets-guess packets-guess-write packets-exact packets-exact-write)
-# And for tests/soak.
+# By tests/soak.
 used+=(canary)
-# And for test_sockets.
+# By test_sockets.
 mapfile -t -O ${#used[@]} used < <("$programs/rogue" modes | grep -E '^(record|proof)-')
 unused=$(comm -23 <("$programs/rogue" modes | sort) <(printf '%s\n' "${used[@]}" | sort -u))
 is "every attack was made" "$unused" ""

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Tests scripts/softroce: what goes into the micro-VM and what comes out of it, and how it ends.
-# Boots it several times, some at once; about half a minute on an idle machine.
+# Tests scripts/softroce: what it takes into the micro-VM and brings back, and how it ends. Boots the VM several times,
+# sometimes in parallel; takes about half a minute on an idle machine.
 # shellcheck disable=SC2016  # much here is for the guest to expand
 set -uo pipefail
-# Job control, since what a script puts in the background without it ignores SIGINT.
+# Job control, because without it a script's background jobs ignore SIGINT.
 set -m
 
 here=$(cd -P "$(dirname "$0")/../.." && pwd -P)
@@ -14,7 +14,7 @@ mkdir -p build
 work=$(mktemp -d "$here/build/test_softroce.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 
-# check NAME COMMAND...: passes if the command succeeds; the command's words are the reason if not.
+# check NAME COMMAND...: passes if the command succeeds; otherwise the command's output is the reason.
 check() {
     local name=$1
     shift
@@ -35,7 +35,7 @@ contains() { # FILE TEXT
     grep -qF -- "$2" "$1" || { printf 'no "%s" in: ' "$2" && tail -n 20 "$1" && false; }
 }
 
-# await SECONDS COMMAND...: until the command succeeds.
+# await SECONDS COMMAND...: waits until the command succeeds.
 await() {
     local end=$((SECONDS + $1))
     shift
@@ -48,7 +48,7 @@ await() {
 gone() { # PID...
     local pid
     for pid in "$@"; do
-        # A zombie has ended too, its parent only does not care.
+        # A zombie counts as ended: only its parent has not collected it.
         ! grep -qs '^State:[[:space:]]*[^Z]' "/proc/$pid/status" || return 1
     done
 }
@@ -82,7 +82,7 @@ test_usage() {
     check "help: on stdout" contains "$work/out" "--timeout N"
 }
 
-# Nearly everything that one boot can show. The guest's words are key=value lines, looked at here.
+# Tests almost everything that one boot can show. The guest prints key=value lines, which are checked here.
 test_one_boot() {
     local value started_at
     cat >"$work/probe.sh" <<'END'
@@ -166,7 +166,7 @@ line 2'
     check "rping: server" is "$(value rping_server)" 0
 }
 
-# Three machines at once: they must not get in each other's way.
+# Three machines at once must not disturb each other.
 test_streams() {
     local bytes=20000000 first second third
     head -c $bytes /dev/urandom >"$work/random"
@@ -191,7 +191,7 @@ test_streams() {
     rm -f "$work/random" "$work/copy.out" "$work/copy.err"
 }
 
-# A device for each rail, in a network of its own; the host's name is the first one's.
+# Each rail has a device in a network of its own; the host's name belongs to the first one.
 test_rails() {
     local rail
     "$softroce" vm --timeout 300 --rails 2 -- sh -c 'rdma link; ip -o address show; getent hosts rampart-vm;
@@ -207,7 +207,7 @@ test_rails() {
     check "--rails 2: jumbo frames on both" is "$(grep -cx 9000 "$work/out")" 2
 }
 
-# Two machines on a wire: packets cross it, netem and a pulled cable have their effect.
+# Two machines on a wire: packets cross it, and netem and a pulled cable work.
 test_nodes() {
     local node
     mkdir "$work/nodes"
@@ -264,7 +264,7 @@ END
     check "--nodes 2: nothing is left in the scratch directory" is "$(find "$work" -maxdepth 1 -name 'softroce.*')" ''
 }
 
-# Node 3 loses its power, which ends no other; then node 2 fails; then the script is killed: both end all.
+# Node 3 loses power, which does not end the others; then node 2 fails, which does. Then a script is killed.
 test_nodes_end() {
     local script ours
     "$softroce" vm --timeout 300 --nodes 3 --memory 600M \
@@ -298,7 +298,7 @@ descendants() { # PID
     done
 }
 
-# What runs on behalf of script $1: its children, QEMU among them.
+# Prints the children of script $1, QEMU among them.
 children() {
     cat "/proc/$1/task/$1/children"
 }
@@ -323,7 +323,7 @@ END
     # shellcheck disable=SC2086  # these are words
     check "nothing is left running" gone $ours
 
-    # The last word of a command that does not listen: the second signal.
+    # A second signal ends a command that ignores the first.
     : >"$work/out"
     "$softroce" vm --timeout 300 -- sh -c 'trap "" TERM; echo ready; sleep 1000' </dev/null >"$work/out" \
         2>"$work/err" &
@@ -331,7 +331,7 @@ END
     await 60 grep -q ready "$work/out"
     ours=$(children $script)
     kill -TERM $script
-    # A repetition within half a second is taken for the same signal.
+    # Within half a second, another signal counts as the same one.
     sleep 0.7
     kill -TERM $script
     wait $script
@@ -340,7 +340,7 @@ END
     check "second signal: nothing is left running" gone $ours
 
     : >"$work/out"
-    # TMPDIR, because a killed script leaves its scratch directory.
+    # Set TMPDIR, because a killed script leaves its scratch directory.
     TMPDIR=$work "$softroce" vm --timeout 300 -- sh -c 'echo ready; sleep 1000' </dev/null >"$work/out" \
         2>"$work/err" &
     script=$!
@@ -369,14 +369,14 @@ END
     check "a kernel panic: message" contains "$work/panic" "the guest's kernel failed: Kernel panic"
 }
 
-# Where only what the script itself calls is in PATH, everything is missing that is looked for as a command.
+# With only the script's own tools in PATH, every package that is found by its command must be reported as missing.
 test_install_deps() {
     local name case_ status
     mkdir "$work/bin"
     for name in bash apt-get dpkg-query dnf rpm; do
         ! command -v $name >/dev/null || ln -s "$(command -v $name)" "$work/bin"
     done
-    # It looks in /usr/sbin too, which on some systems is /usr/bin.
+    # The script also looks in /usr/sbin, which on some systems is /usr/bin.
     if [[ ! /usr/sbin -ef /usr/bin ]]; then
         PATH=$work/bin scripts/install-deps --check --tests >"$work/out" 2>&1
         check "install-deps --check --tests: something is missing" is $? 1

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Processes hold queue pair numbers in the connection manager of their host; honest clients of the same host connect all the
-# same, with other numbers. On one machine both ends have the same connection manager: a number that a client claims is held
-# against the server's queue pairs as well as against other clients'.
+# Processes hold queue pair numbers in their host's connection manager; honest clients of that host must still connect,
+# with other numbers. On one machine both ends share the connection manager, so a claimed number blocks the server's
+# queue pairs as well as those of other clients.
 # shellcheck disable=SC2317  # what looks unreachable is called by name
 
 . tests/soft_roce/lib.sh
@@ -25,7 +25,7 @@ lets_go() { # NAME
 holds_numbers keeper '6 cut off' keep-ids=6
 reaches main 240 clients.closing=0 pools.qp.quarantined=0
 for i in 1 2 3 4 5 6 7 8; do
-    # The kernel repeats a request that met a stale number after 6 s.
+    # The kernel repeats a request that met a stale number only after 6 s, so the timeout is shorter.
     serves "client $i is served while others of its host keep their CM ids" main --timeout 5
 done
 counted "no number that a client may hold was given to another" main failures.rdma_connect.cm:stale=0 \
@@ -52,9 +52,9 @@ lets_go claimer
 
 # ---- a live client's number is claimed: the kernel ends its connection, and it comes back
 
-numbers_of() { # NAME; of a process's connected queue pairs
+numbers_of() { # NAME; prints the numbers of the process's connected queue pairs
     local number thread
-    # What rdma calls a pid is the thread that made the queue pair.
+    # The "pid" that rdma prints is the thread that made the queue pair.
     while read -r number thread; do
         [[ ! -e /proc/${pid[$1]}/task/$thread ]] || echo "$number"
     done < <(rdma -j res show qp | jq -r '.[] | select(.state == "RTS") | "\(.lqpn) \(.pid)"')

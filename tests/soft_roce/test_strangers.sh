@@ -1,8 +1,8 @@
 #!/bin/bash
-# Attacks by others must not delay the messages of a connected client. One shard, one client that sends all the time, and one
-# attack after another (by strangers, control sessions and clients over sockets), with a quiet time before each. The client's 99th
-# percentile under each attack is at most twice that of the quiet times. Other load on the machine can only raise it, so each
-# attack has three tries to stay below the limit.
+# Attacks by others must not delay a connected client's messages. On one shard, one client sends all the time, and one
+# attack follows another (by strangers, control sessions and clients over sockets), with a quiet time before each. Under
+# each attack the client's 99th percentile may be at most twice that of the quiet times. Other load on the machine can
+# only raise it, so each attack has three tries.
 # alone
 
 . tests/soft_roce/lib.sh
@@ -23,7 +23,7 @@ quiet_time() {
     collect "$from" quiet
 }
 
-# Its round trips are in $tmp/ATTACK afterwards.
+# Runs an attack and writes the client's round trips meanwhile to $tmp/ATTACK.
 under() { # ATTACK
     local from as=rdma wanted=0
     from=$(bystander_at)
@@ -72,7 +72,7 @@ done
 counted "clients that send key updates are cut off, by name" main \
     failures.tls_handshake.tls:too_many_records=0 "failures.psn_exchange.tls:too_many_records=$cut_off"
 matches "and the log says so" "$(<"${logs[main]}")" 'cut 10\.[0-9.]+:[0-9]+ off: it sent more than 8 records without data'
-# Not by the log: on a slow machine the crowd's clients may be cut off first, and others are not logged for 10 s then.
+# Count instead of reading the log: if the crowd's clients are cut off first, further cuts are not logged for 10 s.
 counted "a client that reads its answers too slowly is cut off, by name" main 'failures.traffic.protocol:not_receiving>=1'
 serves "a new client is served" main
 loses_nothing "the client that was there all the time lost nothing" bystander

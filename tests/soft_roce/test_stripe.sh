@@ -1,6 +1,6 @@
 #!/bin/bash
-# Clients with a connection on each of several RDMA devices: what they move is striped over them, by size, and arrives
-# as it was sent; a rail that fails is dropped, and what was under way on it arrives by the others.
+# Clients with a connection on each of several RDMA devices: transfers are striped over them, by size, and arrive
+# unchanged; a rail that fails is dropped, and what was in flight on it arrives over the others.
 # rails: 4
 
 . tests/soft_roce/lib.sh
@@ -12,12 +12,12 @@ for rail in 0 1 2 3; do
     fi
 done
 
-# Packets that a device has sent.
+# Prints how many packets a device has sent.
 sent() { # RAIL
     cat "/sys/class/infiniband/rxe$1/ports/1/hw_counters/sent_pkts"
 }
 
-# A run with a server of its own: all clients held, none failed, every byte as sent.
+# Makes a run with its own server: all clients held, none failed, every byte unchanged.
 stripes() { # NAME RUN "OPTIONS" [CONDITION...]
     local name=$1 run=$2 options=$3
     shift 3
@@ -60,12 +60,12 @@ stripes "large on one device of several" single "--workload large --steps 2 --de
 
 # ---- a device that is removed under both ends
 
-# The run waits up to 40 s for what the server had on that device; other devices are tested meanwhile.
+# The run waits up to 40 s for the server's objects on that device; tests of other devices run in the meantime.
 
 load removed own --server-threads 1 --threads 1 --device rxe2,rxe3 --steps 3 --warmup 0.1 --duration 8 \
     --workload large --inflight 1
 begins_measuring removed
-# It comes back when nobody has the device open any more: rxe waits for that.
+# The command returns only when nobody has the device open any more: rxe waits for that.
 start removal timeout 300 rdma link delete rxe3
 
 # ---- a rail that fails
@@ -78,7 +78,7 @@ server_ports=(--tls-port "${port[first]}" --rdma-port 0)
 start_server second --device rxe1 "${server_options[@]}"
 both=$first,$host
 
-# Clients are sending when the second server is killed: all their transfers end.
+# The second server is killed while clients are sending: all their transfers must end.
 fails_over() { # RUN "OPTIONS"
     local run=$1
     # shellcheck disable=SC2086  # options and their values

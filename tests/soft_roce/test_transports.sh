@@ -1,6 +1,6 @@
 #!/bin/bash
-# Clients whose messages go over RDMA, TCP and TLS at one server: how they compare, and which of them a server serves and
-# refuses. test_tcp_tls.sh has what clients do over TCP and TLS.
+# Clients over RDMA, TCP and TLS at one server: how they compare, and which of them a server serves or refuses.
+# test_tcp_tls.sh has what clients do over TCP and TLS.
 
 . tests/soft_roce/lib.sh
 
@@ -13,7 +13,7 @@ for t in tcp tls; do
 done
 counted "no packet sequence number was read or drawn" main events.psn_verified=0 events.psn_conflicts=0 events.closed.failed=0
 
-# ---- beside each other
+# ---- side by side
 
 gives "--compare: RDMA, TCP and TLS in turns" 0 'rdma against tcp: [a-z]+ has the shorter p50' "${bin}performance_test" "${tls_options[@]}" \
     --environment native --server "$host" --tls-port "${port[main]}" --compare transport=rdma,tcp,tls --repeat 2 --threads 1 \
@@ -30,7 +30,7 @@ matches "--compare: the report says that software RDMA is no adapter" "$(<"$besi
 
 all_back "after the runs everything is back" main
 
-# ---- which are served
+# ---- transports that are served
 
 start_server rdma --threads 1 --transports rdma
 use_client rdma

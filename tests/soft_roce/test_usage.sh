@@ -1,6 +1,6 @@
 #!/bin/bash
-# Wrong use of the three programs: exit status 2 and one line that names the argument and says what is
-# allowed. Needs no RDMA device; where there is none, the programs must say what to do about that.
+# Wrong use of the three programs: exit status 2, and one line that names the argument and the allowed values. Needs no
+# RDMA device; without one, the programs must say what to do about that.
 
 . tests/soft_roce/lib.sh
 
@@ -99,7 +99,7 @@ if [[ ! -e /sys/class/infiniband ]] || [[ ! $(ls /sys/class/infiniband) ]]; then
         "${bin}performance_test" --environment native --output "$tmp/results"
 fi
 
-# ---- scripts/check, which is told to end while tests run on both sides of it
+# ---- scripts/check is told to end while tests run on both of its sides
 
 mkdir -p "$tmp/tree/scripts"
 cp scripts/check "$tmp/tree/scripts"
@@ -111,8 +111,8 @@ check-soft-roce check-bench:
 	@:
 END
 
+# True if no process is left that a target of that Makefile started.
 # shellcheck disable=SC2317  # wait_until calls it
-# True if no process that a target of that Makefile started is left.
 ended() { # TARGET
     local pids
     read -ra pids <"$tmp/tree/$1.pids" && ! kill -0 "${pids[0]}" 2>/dev/null && ! kill -0 "${pids[1]}" 2>/dev/null

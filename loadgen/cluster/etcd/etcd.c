@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client of an etcd: its opening and end, and what follows from the state of the lease. See etcd.h. */
+/* Opening and closing the etcd client, and its reactions to the state of the lease. See etcd.h. */
 #include "loadgen/cluster/etcd/etcd.h"
 
 #include <errno.h>
@@ -45,7 +45,8 @@ static int set_target(struct etcd *e, const struct etcd_config *c, const struct 
 	const char *const files[] = { c->ca, c->cert, c->key };
 
 	if (!u->tls && (c->ca || c->cert || c->key)) {
-		snprintf(err, err_size, "files for TLS to etcd (--etcd-ca, --etcd-cert, --etcd-key) need etcds:// in the URL");
+		snprintf(err, err_size,
+			 "files for TLS to etcd (--etcd-ca, --etcd-cert, --etcd-key) need etcds:// in the URL");
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < 3; i++) {
@@ -70,8 +71,8 @@ static void destroy(struct etcd *e)
 	free(e);
 }
 
-int etcd_open(const struct etcd_config *c, struct ev_loop *loop, etcd_out_fn *on_out, void *arg, struct etcd **out, char *err,
-	      size_t err_size)
+int etcd_open(const struct etcd_config *c, struct ev_loop *loop, etcd_out_fn *on_out, void *arg, struct etcd **out,
+	      char *err, size_t err_size)
 {
 	struct etcd_url url;
 	struct etcd *e;
@@ -80,7 +81,7 @@ int etcd_open(const struct etcd_config *c, struct ev_loop *loop, etcd_out_fn *on
 	if (ret)
 		return ret;
 	if (c->lease_ns < 2 * NS_PER_S) {
-		snprintf(err, err_size, "the lease is shorter than 2 s, the shortest that etcd gives");
+		snprintf(err, err_size, "the lease is shorter than 2 s, the minimum of etcd");
 		return -EINVAL;
 	}
 	snprintf(err, err_size, "this machine is out of memory");
@@ -102,7 +103,7 @@ int etcd_open(const struct etcd_config *c, struct ev_loop *loop, etcd_out_fn *on
 		ret = etcd_lease_start(&e->target, url.token, c->lease_ns, on_lease_changed, e, &e->lease);
 	explicit_bzero(&url, sizeof(url));
 	if (ret && ret != -ENOMEM && ret != -EINVAL)
-		snprintf(err, err_size, "cannot begin with etcd: %s", strerror(-ret));
+		snprintf(err, err_size, "cannot start the etcd client: %s", strerror(-ret));
 	if (ret)
 		destroy(e);
 	else

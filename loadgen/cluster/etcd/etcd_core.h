@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client of an etcd from within: what etcd.c, etcd_txn.c and etcd_watch.c share. Callers use etcd.h. Main thread. */
+/* Internals of the etcd client, shared by etcd.c, etcd_txn.c and etcd_watch.c. Callers use etcd.h. Thread: main. */
 #ifndef RAMPART_LOADGEN_CLUSTER_ETCD_CORE_H
 #define RAMPART_LOADGEN_CLUSTER_ETCD_CORE_H
 
@@ -10,7 +10,7 @@
 #include "loadgen/cluster/etcd/etcd_json.h"
 #include "loadgen/cluster/etcd/etcd_lease.h"
 
-/* Pauses before a request is made again, in seconds. */
+/* Shortest and longest pause before a request is repeated, in seconds. */
 #define ETCD_PAUSE_MIN_S	0.05
 #define ETCD_PAUSE_MAX_S	1.
 
@@ -26,28 +26,28 @@ struct etcd {
 	ev_async changed;
 	struct etcd_lease *lease;
 	struct etcd_http *http;
-	struct etcd_lease_state state;	/* of the lease's thread, as it was read last */
+	struct etcd_lease_state state;	/* the last state read from the lease's thread */
 	bool out;
 	/* Transactions (etcd_txn.c). */
-	TAILQ_HEAD(, etcd_txn) waiting;	/* the first is under way if there is a call */
+	TAILQ_HEAD(, etcd_txn) waiting;	/* the first has been sent if `call` is set */
 	struct etcd_call *call;
 	ev_timer pause;
-	uint64_t refused_login;		/* the login that etcd refused: nothing is sent before the next one */
-	bool ending;			/* a callback runs: nothing is sent before it returns */
-	bool again;			/* the first was sent before, and may have taken place */
-	int64_t requests;		/* that took place: the version of this host's own key */
+	uint64_t refused_login;		/* the login that etcd refused: nothing is sent before a newer one */
+	bool ending;			/* a `done` callback runs: nothing is sent before it returns */
+	bool again;			/* the first was sent before and may have taken place */
+	int64_t requests;		/* transactions that took place: the version of this host's own key */
 	char trouble[ETCD_WHY_MAX];
 	/* Watches (etcd_watch.c). */
 	TAILQ_HEAD(, etcd_watch) watches;
 };
 
 void etcd_txn_init(struct etcd *);
-/* There is a lease, or a new login: sends what waits. */
+/* Called for a new lease or login: sends the transactions that wait. */
 void etcd_txn_begin(struct etcd *);
-/* What waits ends as ETCD_FAILED with `why`; `out` is set. */
+/* Ends all pending transactions as ETCD_FAILED with `why`. `out` must be set. */
 void etcd_txn_fail(struct etcd *, const char *why);
 
-/* The same for watches. */
+/* Called for a new lease or login: starts the watches that wait. */
 void etcd_watches_begin(struct etcd *);
 void etcd_watches_end(struct etcd *);	/* for good: no callback follows */
 void etcd_watches_free(struct etcd *);

@@ -20,11 +20,11 @@
 #include "loadgen/cluster/etcd/etcd_url.h"
 
 #define ASKED_ANSWER_MAX (64 * 1024)
-/* A page of the largest values takes 22 MB of text and little beside it; a message of etcd's has at most 3 MB of text, and if it
- * tells of many small changes, takes 10 times as much memory. */
+/* A page of the largest values is 22 MB of text and little else. A watch message has at most 3 MB of text, but takes 10
+ * times as much memory if it consists of many small changes. */
 #define ANSWER_MEMORY_MAX (64 * 1024 * 1024)
 
-/* ---- where etcd is */
+/* ---- the target */
 
 int etcd_target_set(struct etcd_target *t, const struct etcd_url *u, const char *ca, const char *cert, const char *key)
 {
@@ -44,7 +44,7 @@ void etcd_target_clear(struct etcd_target *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* ---- a request, and what came back */
+/* ---- a request and its answer */
 
 struct etcd_call {
 	struct etcd_http *http;
@@ -53,7 +53,7 @@ struct etcd_call {
 	void *arg;
 	CURL *easy;
 	struct curl_slist *headers;
-	char *in;			/* what came and was not yet delivered, `in_n` bytes of `in_room` */
+	char *in;			/* received and not yet delivered: `in_n` bytes in a buffer of `in_room` */
 	size_t in_n, in_room, in_max;
 	bool too_large, over;
 	CURLcode result;
@@ -66,12 +66,12 @@ struct etcd_http {
 	CURLM *multi;
 	ev_timer timer;
 	TAILQ_HEAD(, etcd_call) calls;
-	/* Of a loop of its own. */
+	/* Only with a loop of its own. */
 	bool owns_loop;
 	ev_async wake;
 	atomic_bool hung_up;
-	struct etcd_answer *asked;	/* where the answer that is waited for goes; NULL: it is there */
-	json_t *kept;			/* its body */
+	struct etcd_answer *asked;	/* where etcd_ask wants the answer; NULL: it has arrived */
+	json_t *kept;			/* body of that answer */
 };
 
 static size_t on_bytes(char *bytes, size_t size, size_t n, void *arg)
@@ -97,8 +97,8 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *arg)
 	return n;
 }
 
-/* A peer whose packets end is noticed even if nothing is asked of it: keepalive on an idle connection, the user timeout
- * on one that has unacknowledged data (tcp(7)). */
+/* Detects a dead peer: by keepalive on an idle connection, and by the user timeout on one with unacknowledged data
+ * (tcp(7)). */
 static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
 	const struct etcd_call *c = arg;
@@ -106,7 +106,7 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 	unsigned int patience_ms = (unsigned int)(c->http->target->patience_ns / NS_PER_MS);
 
 	(void)purpose;
-	/* On a Unix socket they do nothing. */
+	/* These options have no effect on a Unix socket. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
@@ -150,14 +150,14 @@ static void set_options(struct etcd_call *c, const char *path, const char *out)
 	curl_easy_setopt(c->easy, CURLOPT_SOCKOPTDATA, c);
 	curl_easy_setopt(c->easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c->easy, CURLOPT_PRIVATE, c);
-	curl_easy_setopt(c->easy, CURLOPT_PROXY, "");	/* whatever http_proxy says */
+	curl_easy_setopt(c->easy, CURLOPT_PROXY, "");	/* ignores http_proxy */
 	curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(c->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(t->patience_ns / NS_PER_MS));
 #if LIBCURL_VERSION_NUM >= 0x075500
 	curl_easy_setopt(c->easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
-	curl_easy_setopt(c->easy, CURLOPT_QUICK_EXIT, 1L);	/* does not wait for a name's resolution */
+	curl_easy_setopt(c->easy, CURLOPT_QUICK_EXIT, 1L);	/* do not wait for a name lookup */
 #endif
 	if (t->unix_socket[0])
 		curl_easy_setopt(c->easy, CURLOPT_UNIX_SOCKET_PATH, t->unix_socket);
@@ -169,7 +169,7 @@ static void set_options(struct etcd_call *c, const char *path, const char *out)
 		curl_easy_setopt(c->easy, CURLOPT_SSLKEY, t->key);
 }
 
-/* ---- what an answer means */
+/* ---- judging answers */
 
 static void say(const struct etcd_target *t, enum etcd_outcome outcome, const char *what, const char *detail,
 		struct etcd_answer *out)
@@ -192,12 +192,16 @@ void etcd_answer_nonsense(const struct etcd_target *t, const char *what, struct 
 void etcd_answer_error(const struct etcd_target *t, int code, const char *message, struct etcd_answer *out)
 {
 	if (strstr(message, "database space exceeded")) {
-		say(t, ETCD_NO, "has a full database (raise its --quota-backend-bytes, or compact and defragment it)", message,
-		    out);
-	} else if (strstr(message, "invalid auth token") || strstr(message, "revision of auth store is old") || code == 16) {
+		say(t, ETCD_NO, "has a full database (raise its --quota-backend-bytes, or compact and defragment it)",
+		    message, out);
+	} else if (strstr(message, "invalid auth token") || strstr(message, "revision of auth store is old") ||
+		   code == 16) {
 		say(t, ETCD_LOGIN, "wants a new login", message, out);
 	} else if (strstr(message, "user name is empty")) {
-		say(t, ETCD_NO, "wants a user and a password: give the token with --token-file, RAMPART_TOKEN or ?token=SECRET in the URL", message, out);
+		say(t, ETCD_NO,
+		    "wants a user and a password: give the token with --token-file, RAMPART_TOKEN or ?token=SECRET in "
+		    "the URL",
+		    message, out);
 		code = 16;
 	} else if (strstr(message, "authentication failed") || strstr(message, "authentication is not enabled")) {
 		say(t, ETCD_NO, "refuses the token", message, out);
@@ -211,7 +215,7 @@ void etcd_answer_error(const struct etcd_target *t, int code, const char *messag
 	out->code = code;
 }
 
-/* What curl says of a request without an answer. A certificate that is wrong remains so. */
+/* Classifies a request that got no answer by curl's error. A wrong certificate is final: retries cannot mend it. */
 static void judge_failure(const struct etcd_call *c, struct etcd_answer *out)
 {
 	CURLcode result = c->result;
@@ -229,8 +233,8 @@ static void judge_failure(const struct etcd_call *c, struct etcd_answer *out)
 		say(c->http->target, ETCD_AWAY, "does not answer", detail, out);
 }
 
-/* The error in a body, of a plain answer ({"error":"...","code":3}) or of a stream ({"error":{"grpc_code":2,...}}). True if
- * there is one. */
+/* Reports the error in a body, if there is one: {"error":"...","code":3} in a plain answer,
+ * {"error":{"grpc_code":2,...}} in a stream. Returns true then. */
 static bool judge_error(const struct etcd_target *t, const json_t *body, struct etcd_answer *out)
 {
 	const json_t *error = json_object_get(body, "error");
@@ -246,7 +250,7 @@ static bool judge_error(const struct etcd_target *t, const json_t *body, struct 
 	return true;
 }
 
-/* An answer or message, a new reference; NULL with what is wrong with it. */
+/* Parses an answer or a message: a new reference, or NULL with the fault in `what`. */
 static json_t *read_body(const struct etcd_call *c, size_t bytes, char *what, size_t what_size)
 {
 	const struct json_limit limit = { c->in_max, ANSWER_MEMORY_MAX };
@@ -260,7 +264,7 @@ static json_t *read_body(const struct etcd_call *c, size_t bytes, char *what, si
 	return NULL;
 }
 
-/* The answer's body is the caller's. */
+/* The caller owns the body of the answer. */
 static void judge_answer(const struct etcd_call *c, struct etcd_answer *out)
 {
 	json_t *body = NULL;
@@ -283,14 +287,14 @@ static void judge_answer(const struct etcd_call *c, struct etcd_answer *out)
 	} else if (judge_error(c->http->target, body, out)) {
 		json_decref(body);
 	} else if (status != 200) {
-		etcd_answer_nonsense(c->http->target, "an HTTP status that is not 200, without an error", out);
+		etcd_answer_nonsense(c->http->target, "an HTTP status other than 200 without an error", out);
 		json_decref(body);
 	} else {
 		out->body = body;
 	}
 }
 
-/* ---- on a loop */
+/* ---- on the loop */
 
 struct watched_socket {
 	struct etcd_http *http;
@@ -315,7 +319,7 @@ void etcd_call_cancel(struct etcd_call *c)
 	call_free(c);
 }
 
-/* True if a complete line of a stream is there. */
+/* True if a complete line of a stream has been received. */
 static bool has_line(const struct etcd_call *c)
 {
 	return c->events->on_message && c->in_n && memchr(c->in, '\n', c->in_n);
@@ -376,7 +380,7 @@ static struct etcd_call *call_with_news(struct etcd_http *h)
 	return NULL;
 }
 
-/* Outside of curl's callbacks, so that what is called may begin and cancel calls. */
+/* Runs outside the callbacks of curl, so that the callers' callbacks may start and cancel calls. */
 static void deliver(struct etcd_http *h)
 {
 	struct etcd_call *c;
@@ -508,8 +512,8 @@ void etcd_http_free(struct etcd_http *h)
 	free(h);
 }
 
-int etcd_call_start(struct etcd_http *h, const char *path, json_t *body, const char *token, size_t answer_max, uint64_t limit_ns,
-		    const struct etcd_call_events *events, void *arg, struct etcd_call **out)
+int etcd_call_start(struct etcd_http *h, const char *path, json_t *body, const char *token, size_t answer_max,
+		    uint64_t limit_ns, const struct etcd_call_events *events, void *arg, struct etcd_call **out)
 {
 	struct etcd_call *c = calloc(1, sizeof(*c));
 	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
@@ -579,7 +583,8 @@ static void on_asked(void *arg, const struct etcd_answer *a)
 	h->asked = NULL;
 }
 
-void etcd_ask(struct etcd_http *h, const char *path, json_t *body, const char *token, uint64_t limit_ns, struct etcd_answer *out)
+void etcd_ask(struct etcd_http *h, const char *path, json_t *body, const char *token, uint64_t limit_ns,
+	      struct etcd_answer *out)
 {
 	static const struct etcd_call_events events = { NULL, on_asked };
 	struct etcd_call *c;
@@ -588,7 +593,7 @@ void etcd_ask(struct etcd_http *h, const char *path, json_t *body, const char *t
 	h->kept = NULL;
 	h->asked = out;
 	if (etcd_call_start(h, path, body, token, ASKED_ANSWER_MAX, limit_ns, &events, h, &c)) {
-		say(h->target, ETCD_AWAY, "is not asked", "this machine is out of memory", out);
+		say(h->target, ETCD_AWAY, "cannot be asked", "this machine is out of memory", out);
 		return;
 	}
 	while (h->asked && !atomic_load(&h->hung_up))

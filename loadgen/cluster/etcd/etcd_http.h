@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests to etcd's JSON gateway over HTTP, by libcurl: on a loop, or blocking for a thread that has nothing else to do. What
- * comes back is bounded in size and is JSON, or it is an error in words. */
+/* Requests to etcd's JSON gateway over HTTP, by libcurl: asynchronous on a loop, or blocking for a thread with nothing
+ * else to do. The result is JSON of limited size, or an error as a sentence. */
 #ifndef RAMPART_LOADGEN_CLUSTER_ETCD_HTTP_H
 #define RAMPART_LOADGEN_CLUSTER_ETCD_HTTP_H
 
@@ -13,72 +13,75 @@
 
 #define ETCD_WHY_MAX	512
 
-/* Where etcd is. Not changed once requests are made. */
+/* Address and TLS files of an etcd. Constant after the first request. */
 struct etcd_target {
 	char name[300];			/* HOST:PORT, for messages */
 	char base[320];			/* http://HOST:PORT/v3/ */
-	char *ca, *cert, *key;		/* of the target; NULL: none */
-	char unix_socket[108];		/* etcd is asked over it; "": over TCP */
-	uint64_t patience_ns;		/* for how long a connection may say nothing that it owes */
+	char *ca, *cert, *key;		/* files for TLS; NULL: none */
+	char unix_socket[108];		/* path of the socket to connect to; "": TCP */
+	uint64_t patience_ns;		/* longest wait for a due answer on a connection */
 };
 
 struct etcd_url;
-/* The etcd of a URL; files of TLS are copied. 0 or -ENOMEM, after which it is to be cleared too. */
+/* Fills in the target of a URL; file names are copied. Returns 0 or -ENOMEM; call etcd_target_clear in both cases. */
 int etcd_target_set(struct etcd_target *, const struct etcd_url *, const char *ca, const char *cert, const char *key)
 	__attribute__((warn_unused_result));
 void etcd_target_clear(struct etcd_target *);
 
 enum etcd_outcome {
 	ETCD_OK,		/* `body` is the answer */
-	ETCD_NO,		/* etcd says no: `code`, `why` */
-	ETCD_LOGIN,		/* the authentication's token is not, or no more, valid */
-	ETCD_AWAY,		/* no answer, or etcd cannot serve at the moment: to be tried again; it may have taken place */
-	ETCD_NONSENSE,		/* this is no etcd, or a broken one */
+	ETCD_NO,		/* etcd refused: see `code` and `why` */
+	ETCD_LOGIN,		/* the authentication token is not valid, or no longer */
+	ETCD_AWAY,		/* no answer, or etcd cannot serve now: retry; the request may have taken effect */
+	ETCD_NONSENSE,		/* the answer is invalid: not an etcd, or a broken one */
 };
 
 struct etcd_answer {
 	enum etcd_outcome outcome;
 	json_t *body;			/* an object; borrowed */
-	int code;			/* ETCD_NO: gRPC's status code, 16 without a login; 0 if etcd gave none */
+	int code;			/* ETCD_NO: gRPC's status code, 16 if a login is missing; 0 if etcd gave none */
 	char why[ETCD_WHY_MAX];		/* a sentence that names etcd; "" for ETCD_OK */
 };
 
-/* What an error of etcd means: a gRPC status code with its message. */
+/* Classifies an error of etcd: a gRPC status code with its message. */
 void etcd_answer_error(const struct etcd_target *, int code, const char *message, struct etcd_answer *out);
-/* ETCD_NONSENSE, and what is wrong with it. */
+/* Sets ETCD_NONSENSE; `what` describes the invalid answer. */
 void etcd_answer_nonsense(const struct etcd_target *, const char *what, struct etcd_answer *out);
 
 struct etcd_http;
 struct etcd_call;
 
-/* On a loop; NULL: on one of its own, for etcd_ask. */
-int etcd_http_new(const struct etcd_target *, struct ev_loop *, struct etcd_http **out) __attribute__((warn_unused_result));
-void etcd_http_free(struct etcd_http *);	/* no call may be left; NULL-safe */
+/* Runs on the given loop; NULL: on a loop of its own, for etcd_ask. */
+int etcd_http_new(const struct etcd_target *, struct ev_loop *, struct etcd_http **out)
+	__attribute__((warn_unused_result));
+void etcd_http_free(struct etcd_http *);	/* all calls must have ended; NULL-safe */
 
 struct etcd_call_events {
-	/* A stream's message; the body is borrowed. NULL: the call is no stream. */
+	/* A message of a stream; the body is borrowed. NULL: the call is not a stream. */
 	void (*on_message)(void *arg, json_t *body);
-	/* It is over, and freed. A stream that ends well is ETCD_AWAY. */
+	/* The call has ended and is freed. A stream that ends without an error gives ETCD_AWAY. */
 	void (*on_end)(void *arg, const struct etcd_answer *);
 };
 
-/* POSTs `body` (taken; NULL counts as memory that ran out) to `path` ("kv/txn") with the authentication's token, or "". The
- * answer, or a message of a stream, may have `answer_max` bytes, and the call takes `limit_ns` at most; 0: no limit. Callbacks come
- * from the loop. 0 or -ENOMEM. */
-int etcd_call_start(struct etcd_http *, const char *path, json_t *body, const char *token, size_t answer_max, uint64_t limit_ns,
-		    const struct etcd_call_events *, void *arg, struct etcd_call **out) __attribute__((warn_unused_result));
-/* No callback follows; freed. NULL-safe. */
+/* POSTs `body` (taken over; NULL counts as out of memory) to `path` ("kv/txn") with an authentication token (or "").
+ * The answer, or a message of a stream, has at most `answer_max` bytes; the call takes at most `limit_ns` (0: no
+ * limit). Callbacks come from the loop. Returns 0 or -ENOMEM. */
+int etcd_call_start(struct etcd_http *, const char *path, json_t *body, const char *token, size_t answer_max,
+		    uint64_t limit_ns, const struct etcd_call_events *, void *arg, struct etcd_call **out)
+	__attribute__((warn_unused_result));
+/* Frees the call; no callback follows. NULL-safe. */
 void etcd_call_cancel(struct etcd_call *);
 
 /* ---- On a loop of its own, by one thread */
 
-/* As etcd_call_start, but waits for the answer, `limit_ns` at most; its body is kept until the next call. */
-void etcd_ask(struct etcd_http *, const char *path, json_t *body, const char *token, uint64_t limit_ns, struct etcd_answer *out);
-/* Waits for that time, or until it is woken. */
+/* Like etcd_call_start, but waits for the answer, at most `limit_ns`. Its body stays valid until the next call. */
+void etcd_ask(struct etcd_http *, const char *path, json_t *body, const char *token, uint64_t limit_ns,
+	      struct etcd_answer *out);
+/* Sleeps for `ns`, or until etcd_wake. */
 void etcd_rest(struct etcd_http *, uint64_t ns);
 /* Any thread: ends etcd_rest. */
 void etcd_wake(struct etcd_http *);
-/* Any thread: makes a request that waits end as ETCD_AWAY, and each one that begins, until `hang_up` is false again. */
+/* Any thread: while `hang_up` is true, the current request and all later ones end as ETCD_AWAY. */
 void etcd_hang_up(struct etcd_http *, bool hang_up);
 
 #endif

@@ -24,7 +24,7 @@ json_t *etcd_bytes(const void *bytes, size_t n)
 	return out;
 }
 
-/* The last byte is `more` higher. It never overflows: keys are ASCII. */
+/* Adds `more` to the last byte of the key, which cannot overflow because keys are ASCII. */
 static json_t *key_bytes(const char *root, const char *key, int more)
 {
 	char text[ETCD_ROOT_MAX + ETCD_KEY_MAX + 1];
@@ -65,7 +65,7 @@ bool etcd_read_int(const json_t *object, const char *name, int64_t *out)
 	return !*end && errno == 0;
 }
 
-/* Decodes into `out`, which has room for the text's length. Returns how many bytes, or -1. */
+/* Decodes base64 into `out`, which has room for `n` bytes. Returns the number of bytes, or -1. */
 static ssize_t decode(const char *text, size_t n, char *out)
 {
 	int bytes;
@@ -75,7 +75,7 @@ static ssize_t decode(const char *text, size_t n, char *out)
 	bytes = EVP_DecodeBlock((unsigned char *)out, (const unsigned char *)text, (int)n);
 	if (bytes < 0)
 		return -1;
-	/* EVP_DecodeBlock counts what stands for the padding. */
+	/* EVP_DecodeBlock counts the padding as decoded bytes. */
 	for (size_t i = n; i > 0 && i > n - 2 && text[i - 1] == '='; i--)
 		bytes--;
 	return bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* This host's lease in etcd, on a thread of its own. See etcd_lease.h.
  *
- * The lease counts from the moment when the request that got or refreshed it was sent, so it ends here before it ends in etcd.
- * An answer that comes after that end does not revive it: others may have been told. */
+ * The lease time counts from the moment the granting or refreshing request was sent, so the lease ends here before it
+ * ends in etcd. A later answer does not revive it: etcd may have told other hosts already. */
 #include "loadgen/cluster/etcd/etcd_lease.h"
 
 #include <errno.h>
@@ -30,14 +30,14 @@ struct etcd_lease {
 	void *arg;
 	pthread_t thread;
 	struct etcd_http *http;		/* on the thread's own loop */
-	uint64_t pause_ns;		/* thread: before the next try */
-	uint64_t granted_ns;		/* thread: for how long etcd gave it */
+	uint64_t pause_ns;		/* thread: pause before the next try */
+	uint64_t granted_ns;		/* thread: duration that etcd granted */
 	uint64_t end_ns;		/* thread: CLOCK_BOOTTIME; 0: no lease yet */
 	char trouble[ETCD_WHY_MAX];	/* thread: why etcd does not answer; "": it does */
 	atomic_bool over;		/* this host leaves, or is out */
 	atomic_bool login_wanted;
-	pthread_mutex_t lock;		/* what follows */
-	struct etcd_lease_state state;	/* its token is written by the thread only */
+	pthread_mutex_t lock;		/* protects `state` and `wait_ns` */
+	struct etcd_lease_state state;	/* only the thread writes the token */
 };
 
 void etcd_lease_read(struct etcd_lease *l, struct etcd_lease_state *out)
@@ -77,7 +77,7 @@ void etcd_lease_nonsense(struct etcd_lease *l, const char *what)
 	etcd_lease_give_up(l, a.why);
 }
 
-/* Why etcd does not answer, or "" when it does again: published, and logged when that changes. */
+/* Publishes why etcd does not answer ("": it does again), and logs the change between the two. */
 static void set_trouble(struct etcd_lease *l, const char *why)
 {
 	if (strcmp(l->trouble, why) == 0)
@@ -94,12 +94,13 @@ static void set_trouble(struct etcd_lease *l, const char *why)
 	l->changed(l->arg);
 }
 
-/* Waits for that time, or until this host leaves or is out, or, unless it is a pause before a retry, until it is to log in. */
+/* Sleeps for `ns`, or until this host leaves or is out, or must log in (which does not cut a pause before a retry). */
 static void lease_rest(struct etcd_lease *l, uint64_t ns, bool retry)
 {
 	uint64_t end_ns = clock_now_ns() + ns, now_ns;
 
-	while (!atomic_load(&l->over) && (retry || !atomic_load(&l->login_wanted)) && (now_ns = clock_now_ns()) < end_ns)
+	while (!atomic_load(&l->over) && (retry || !atomic_load(&l->login_wanted)) &&
+	       (now_ns = clock_now_ns()) < end_ns)
 		etcd_rest(l->http, end_ns - now_ns);
 }
 
@@ -109,7 +110,7 @@ static void rest_before_retry(struct etcd_lease *l)
 	l->pause_ns = MIN(2 * l->pause_ns, PAUSE_MAX_NS);
 }
 
-/* False if this host leaves or is out, as it is when the lease's time is over. */
+/* False if this host leaves or is out. Declares it out when the lease has expired. */
 static bool lease_goes_on(struct etcd_lease *l)
 {
 	char why[ETCD_WHY_MAX];
@@ -123,7 +124,7 @@ static bool lease_goes_on(struct etcd_lease *l)
 	return false;
 }
 
-/* One request. True: `a` is ETCD_OK. False: to be tried again, after a pause that this function has made, unless the thread ends. */
+/* Makes one request. True: `a` is ETCD_OK. False: the caller tries again; the pause before that is already over. */
 static bool lease_ask(struct etcd_lease *l, const char *path, json_t *body, struct etcd_answer *a)
 {
 	uint64_t now_ns = clock_boot_ns(), limit_ns = l->lease_ns / 3;
@@ -178,7 +179,7 @@ static void log_in(struct etcd_lease *l)
 	l->changed(l->arg);
 }
 
-/* A lease's time that begins with `sent_ns`. */
+/* Starts the time of the lease at `sent_ns`. */
 static void count_from(struct etcd_lease *l, uint64_t sent_ns, int64_t ttl_s)
 {
 	l->granted_ns = (uint64_t)ttl_s * NS_PER_S;
@@ -205,7 +206,7 @@ static void get_lease(struct etcd_lease *l)
 	l->changed(l->arg);
 }
 
-/* False: to be tried again. */
+/* False: try again. */
 static bool refresh(struct etcd_lease *l)
 {
 	uint64_t sent_ns = clock_boot_ns();
@@ -218,7 +219,7 @@ static bool refresh(struct etcd_lease *l)
 	result = json_object_get(a.body, "result");
 	if (!json_is_object(result) || !etcd_read_int(result, "ID", &id) || !etcd_read_int(result, "TTL", &ttl_s) ||
 	    id != l->state.id || ttl_s > 86400) {
-		etcd_lease_nonsense(l, "a refreshed lease that is another one, or without a time");
+		etcd_lease_nonsense(l, "a refresh of another lease, or one without a time");
 		return false;
 	}
 	if (ttl_s <= 0) {
@@ -234,7 +235,7 @@ static void give_back(struct etcd_lease *l)
 	struct etcd_answer a;
 	uint64_t wait_ns;
 
-	/* etcd_lease_stop has hung up when it lets the lock go. */
+	/* The lock waits until etcd_lease_stop has hung up. */
 	pthread_mutex_lock(&l->lock);
 	wait_ns = l->wait_ns;
 	pthread_mutex_unlock(&l->lock);
@@ -282,8 +283,8 @@ static void destroy(struct etcd_lease *l)
 	free(l);
 }
 
-int etcd_lease_start(const struct etcd_target *t, const char *password, uint64_t lease_ns, void (*changed)(void *arg), void *arg,
-		     struct etcd_lease **out)
+int etcd_lease_start(const struct etcd_target *t, const char *password, uint64_t lease_ns, void (*changed)(void *arg),
+		     void *arg, struct etcd_lease **out)
 {
 	struct etcd_lease *l = calloc(1, sizeof(*l));
 	int ret;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An etcd that is started for one run. See etcd_proc.h.
+/* Starts an etcd for one run. See etcd_proc.h.
  *
- * It is started twice: first on a Unix socket in its private folder, until it has its users, then for everybody. So nobody else
- * ever reaches it without a password, or has a watch that began before there was one. etcd's peers, of which it has none, would
- * come over a Unix socket, too.
+ * etcd starts twice: first on a Unix socket in its private folder, until its users exist, then for everybody. So no
+ * other process can reach it before it has passwords, or keep a watch from that time. It has no peers; their port is a
+ * Unix socket as well.
  *
- * With TLS etcd takes clients with a certificate of the CA only, since it has --trusted-ca-file. --client-cert-auth would make
- * its JSON gateway refuse every certificate that has a common name (etcd 3.4, embed/serve.go). */
+ * With TLS, --trusted-ca-file makes etcd accept only clients with a certificate of the CA. --client-cert-auth would
+ * make its JSON gateway refuse every certificate that has a common name (etcd 3.4, embed/serve.go). */
 #include "loadgen/cluster/etcd/etcd_proc.h"
 
 #include <errno.h>
@@ -33,18 +33,18 @@
 #include "loadgen/cluster/etcd/etcd_url.h"
 
 #define START_NS (20 * NS_PER_S)
-#define PEER "unix://peer:0"	/* a file in its folder */
+#define PEER "unix://peer:0"	/* a socket in its folder */
 static const char peers[] = "run=" PEER;
 #define SOCKET "client:0"
 #define CLIENT "unix://" SOCKET
 
 struct etcd_proc {
 	pid_t pid;
-	int pid_fd;			/* stays this process's, also if somebody else reaped it */
+	int pid_fd;			/* refers to this process even after somebody else reaped it */
 	char folder[84];
 	struct etcd_url url;
 	char text[ETCD_URL_MAX], local_text[ETCD_URL_MAX];
-	struct etcd_target target;	/* its paths are absolute: etcd works in the folder */
+	struct etcd_target target;	/* its paths are absolute, because etcd runs in the folder */
 };
 
 const char *etcd_proc_url(const struct etcd_proc *p)
@@ -59,12 +59,12 @@ const char *etcd_proc_local_url(const struct etcd_proc *p)
 
 /* ---- the process */
 
-/* In the child, before exec: only async-signal-safe calls, but for execvp's search, whose memory is this child's alone. */
+/* In the child, before exec: only async-signal-safe calls, except execvp's path search, whose memory is private. */
 static void become_etcd(const struct etcd_proc *p, const char *const *argv, int log, pid_t parent)
 {
 	int null = open("/dev/null", O_RDONLY);
 
-	/* A process group of its own: Ctrl-C on the terminal is for the generator only, which then ends the run in order. */
+	/* A process group of its own, so that Ctrl-C reaches only the generator, which then ends the run in order. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent || chdir(p->folder))
@@ -103,7 +103,7 @@ static int spawn(struct etcd_proc *p, const char *const *argv, const char *log, 
 	return ret;
 }
 
-/* True if it has ended within that time. */
+/* True if the process ends within `wait_ms`. */
 static bool has_ended(const struct etcd_proc *p, int wait_ms)
 {
 	struct pollfd end = { p->pid_fd, POLLIN, 0 };
@@ -126,20 +126,21 @@ static void end(struct etcd_proc *p)
 	p->pid_fd = -1;
 }
 
-/* A port that is free now, of all addresses; 0: there is none. */
+/* A port that is currently free on all addresses; 0: none. */
 static uint16_t free_port(int family)
 {
-	union { struct sockaddr any; struct sockaddr_in in; struct sockaddr_in6 in6; } a = { .in6.sin6_family = (sa_family_t)family };
+	union { struct sockaddr any; struct sockaddr_in in; struct sockaddr_in6 in6; } a = {
+		.in6.sin6_family = (sa_family_t)family };
 	socklen_t n = sizeof(a);
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool bound = fd >= 0 && bind(fd, &a.any, n) == 0 && getsockname(fd, &a.any, &n) == 0;
 
 	if (fd >= 0)
 		close(fd);
-	return bound ? ntohs(a.in.sin_port) : 0;	/* IPv6 has it at the same place */
+	return bound ? ntohs(a.in.sin_port) : 0;	/* sin6_port has the same offset */
 }
 
-/* `open`: for everybody; else on a Unix socket. */
+/* With `open` etcd listens for everybody, otherwise on a Unix socket. */
 static int spawn_etcd(struct etcd_proc *p, bool open, const char *log, char *err, size_t err_size)
 {
 	const struct etcd_target *t = &p->target;
@@ -149,13 +150,14 @@ static int spawn_etcd(struct etcd_proc *p, bool open, const char *log, char *err
 		"--initial-cluster", peers, "--log-level", "warn",
 		/* A password of 128 random bits needs no slow hash. */
 		"--bcrypt-cost", "4",
-		/* Alone, it is the leader at once. */
+		/* A single member elects itself at once. */
 		"--heartbeat-interval", "50", "--election-timeout", "250",
-		open && t->cert ? "--cert-file" : NULL, t->cert, "--key-file", t->key, "--trusted-ca-file", t->ca, NULL };
+		open && t->cert ? "--cert-file" : NULL, t->cert, "--key-file", t->key, "--trusted-ca-file", t->ca,
+		NULL };
 
 	if (open) {
-		snprintf(listen, sizeof(listen), "http%s://%s:%u", t->cert ? "s" : "", p->url.host[0] == '[' ? "[::]" : "0.0.0.0",
-			 p->url.port);
+		snprintf(listen, sizeof(listen), "http%s://%s:%u", t->cert ? "s" : "",
+			 p->url.host[0] == '[' ? "[::]" : "0.0.0.0", p->url.port);
 		snprintf(advertise, sizeof(advertise), "http%s://%s:%u", t->cert ? "s" : "", p->url.host, p->url.port);
 	}
 	return spawn(p, argv, log, err, err_size);
@@ -183,7 +185,7 @@ static bool make_secret(char secret[ETCD_TOKEN_MAX + 1])
 	return true;
 }
 
-/* Nobody knows root's password, and nobody needs it: etcd wants a root before it turns authentication on. */
+/* etcd requires a user root before it turns authentication on. Its password is discarded, because nobody needs it. */
 static bool protect(struct etcd_http *h, const struct etcd_proc *p, struct etcd_answer *a)
 {
 	char root[ETCD_TOKEN_MAX + 1];
@@ -203,9 +205,9 @@ static bool protect(struct etcd_http *h, const struct etcd_proc *p, struct etcd_
 	       ask(h, "auth/enable", json_object(), a);
 }
 
-/* Starts it, and waits until it takes requests; `path` with `body` (taken) is one that it then answers well. */
-static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const char *path, json_t *body, const char *log, char *err,
-		      size_t err_size)
+/* Starts etcd and waits until it serves: until it answers `path` with `body` (taken over) without an error. */
+static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const char *path, json_t *body,
+		      const char *log, char *err, size_t err_size)
 {
 	uint64_t end_ns = clock_now_ns() + START_NS;
 	int ret = spawn_etcd(p, open, log, err, err_size);
@@ -216,11 +218,13 @@ static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const
 		serves = ask(h, path, json_incref(body), &a);
 		if (!serves && has_ended(p, 20)) {
 			snprintf(err, err_size,
-				 "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say why)", log);
+				 "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say "
+				 "why)", log);
 			ret = -ECHILD;
 		} else if (!serves && (clock_now_ns() > end_ns || a.outcome == ETCD_NO)) {
 			snprintf(err, err_size, "%.400s (%.200s may say why%s)", a.why, log,
-				 !p->target.cert ? "" : "; its certificate has to be good for serverAuth and clientAuth");
+				 !p->target.cert ? "" :
+				 "; its certificate must be valid for serverAuth and clientAuth");
 			ret = -ETIMEDOUT;
 		}
 	}
@@ -239,7 +243,8 @@ static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t
 	ret = etcd_http_new(&t, NULL, &http);
 	if (ret)
 		return ret;
-	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), log, err, err_size);
+	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), log, err,
+			 err_size);
 	if (ret == 0 && !protect(http, p, &answer)) {
 		snprintf(err, err_size, "etcd cannot be given a password: %s", answer.why);
 		ret = -EPROTO;
@@ -271,7 +276,8 @@ static int set_url(struct etcd_proc *p, const struct etcd_proc_config *c, char *
 	struct etcd_url u = { .tls = c->cert, .port = free_port(brackets ? AF_INET6 : AF_INET) };
 
 	if (!make_secret(u.token) || strlen(c->host) > ETCD_HOST_MAX || strlen(c->run) > ETCD_RUN_MAX) {
-		snprintf(err, err_size, "no random numbers, or a host's or a run's name that is too long");
+		snprintf(err, err_size,
+			 "no random numbers are available, or the name of the host or of the run is too long");
 		return -EINVAL;
 	}
 	snprintf(u.host, sizeof(u.host), brackets ? "[%s]" : "%s", c->host);
@@ -284,7 +290,7 @@ static int set_url(struct etcd_proc *p, const struct etcd_proc_config *c, char *
 	return etcd_target_set(&p->target, &u, NULL, NULL, NULL);
 }
 
-/* Below $TMPDIR, if its path leaves room for a Unix socket's (unix(7): 108 bytes), else below /tmp. */
+/* Below $TMPDIR if that path leaves room for the path of a Unix socket (unix(7): 108 bytes), otherwise below /tmp. */
 static int make_folder(struct etcd_proc *p, char *err, size_t err_size)
 {
 	const char *below = getenv("TMPDIR");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transactions on their way to etcd: in the order of the calls, each once, one at a time.
+/* Sends transactions to etcd: in the order of the calls, exactly once, one at a time.
  *
- * Each is guarded by the version of a key of this host's own, on its lease, and writes it: a transaction whose answer was lost is
- * sent again and cannot take place twice, the key says whether it did, and none takes place once the lease is gone. */
+ * Each writes a key of this host's own, bound to its lease, and is guarded by the key's version. So one whose answer
+ * was lost can be sent again: it cannot take place twice, or without the lease, and the version tells if it did. */
 #include "loadgen/cluster/etcd/etcd_core.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 struct etcd_txn {
 	TAILQ_ENTRY(etcd_txn) link;
-	json_t *compare, *success;	/* etcd's; without this host's own key, and without the lease of the write */
+	json_t *compare, *success;	/* in etcd's JSON; without this host's own key and without the lease */
 	etcd_done_fn *done;
 	void *arg;
 };
@@ -53,8 +53,8 @@ static bool txn_can_be(const struct etcd_guard *g, size_t guards, const struct e
 
 static void send_next(struct etcd *e);
 
-int etcd_transact(struct etcd *e, const struct etcd_guard *g, size_t guards, const struct etcd_write *w, etcd_done_fn *done,
-		  void *arg)
+int etcd_transact(struct etcd *e, const struct etcd_guard *g, size_t guards, const struct etcd_write *w,
+		  etcd_done_fn *done, void *arg)
 {
 	struct etcd_txn *t;
 
@@ -80,7 +80,7 @@ int etcd_transact(struct etcd *e, const struct etcd_guard *g, size_t guards, con
 	return 0;
 }
 
-/* The first transaction as etcd's request. If it does not take place, the answer has this host's own key. */
+/* The request for the first transaction. If a guard fails, the answer has this host's own key. */
 static json_t *first_json(const struct etcd *e)
 {
 	const struct etcd_txn *t = TAILQ_FIRST(&e->waiting);
@@ -90,10 +90,11 @@ static json_t *first_json(const struct etcd *e)
 	snprintf(key, sizeof(key), ".own/%016" PRIx64, (uint64_t)e->state.id);
 	if (put)
 		json_object_set_new(put, "lease", etcd_int(e->state.id));
-	json_array_append_new(compare, json_pack("{s:o, s:s, s:s, s:o}", "key", etcd_key(e->root, key), "target", "VERSION",
-						 "result", "EQUAL", "version", etcd_int(e->requests)));
-	return json_pack("{s:o, s:[{s:{s:o, s:o}}, O], s:[{s:{s:o}}]}", "compare", compare, "success", "request_put", "key",
-			 etcd_key(e->root, key), "lease", etcd_int(e->state.id), t->success, "failure", "request_range", "key",
+	json_array_append_new(compare, json_pack("{s:o, s:s, s:s, s:o}", "key", etcd_key(e->root, key), "target",
+						 "VERSION", "result", "EQUAL", "version", etcd_int(e->requests)));
+	return json_pack("{s:o, s:[{s:{s:o, s:o}}, O], s:[{s:{s:o}}]}", "compare", compare, "success", "request_put",
+			 "key", etcd_key(e->root, key), "lease", etcd_int(e->state.id), t->success, "failure",
+			 "request_range", "key",
 			 etcd_key(e->root, key));
 }
 
@@ -122,7 +123,7 @@ void etcd_txn_fail(struct etcd *e, const char *why)
 		end_first(e, ETCD_FAILED, why);
 }
 
-/* A guard did not hold; or the version of this host's own key is another one, since the transaction took place already or the lease
+/* A guard failed, or the version of this host's own key differs, because the transaction took place before or the lease
  * is gone. */
 static void on_unsuccessful(struct etcd *e, const json_t *body)
 {
@@ -131,14 +132,15 @@ static void on_unsuccessful(struct etcd *e, const json_t *body)
 	int64_t version;
 
 	if (!json_is_object(range) || !etcd_read_int(own, "version", &version)) {
-		etcd_lease_nonsense(e->lease, "a transaction that says neither yes nor no");
+		etcd_lease_nonsense(e->lease, "a transaction result that is neither success nor failure");
 	} else if (version == e->requests && json_array_size(TAILQ_FIRST(&e->waiting)->compare)) {
 		end_first(e, ETCD_REFUSED, NULL);
 	} else if (e->again && version == e->requests + 1) {
 		e->requests++;
 		end_first(e, ETCD_DONE, NULL);
 	} else if (version == 0) {
-		etcd_lease_give_up(e->lease, "etcd let this host's lease go: it was not refreshed in time, or was revoked");
+		etcd_lease_give_up(e->lease,
+				   "etcd let this host's lease go: it was not refreshed in time, or was revoked");
 	} else {
 		etcd_lease_nonsense(e->lease, "a version of this host's key that this host did not write");
 	}
@@ -152,7 +154,7 @@ static void on_answer(struct etcd *e, const json_t *body)
 	if (!json_is_true(json_object_get(body, "succeeded"))) {
 		on_unsuccessful(e, body);
 	} else if (json_array_size(responses) != 2 || !json_object_get(json_array_get(responses, 0), "response_put")) {
-		etcd_lease_nonsense(e->lease, "a transaction with other parts");
+		etcd_lease_nonsense(e->lease, "a transaction result with other parts");
 	} else {
 		e->requests++;
 		end_first(e, ETCD_DONE, NULL);
@@ -170,7 +172,7 @@ static void on_end(void *arg, const struct etcd_answer *a)
 		on_answer(e, a->body);
 		break;
 	case ETCD_NO:
-		/* The lease, a right, a login; or what became of the first try is not known. */
+		/* The lease, a permission or the login is missing; or the fate of the first try is unknown. */
 		if (a->code == 5 || a->code == 7 || a->code == 16 || e->again)
 			etcd_lease_give_up(e->lease, a->why);
 		else
@@ -206,8 +208,8 @@ static void send_next(struct etcd *e)
 
 	if (!logged_in || e->out || e->ending || e->call || ev_is_active(&e->pause) || TAILQ_EMPTY(&e->waiting))
 		return;
-	if (etcd_call_start(e->http, "kv/txn", first_json(e), e->state.token, ANSWER_MAX, e->target.patience_ns, &call_events, e,
-			    &e->call))
+	if (etcd_call_start(e->http, "kv/txn", first_json(e), e->state.token, ANSWER_MAX, e->target.patience_ns,
+			    &call_events, e, &e->call))
 		ev_timer_again(e->loop, &e->pause);
 }
 

@@ -9,8 +9,8 @@
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/* Takes from *p as many bytes of `allowed` and of letters and digits as there are. 0, or -EINVAL if that is none, or more
- * than `max`. */
+/* Copies the leading bytes of *p that are letters, digits or in `allowed` to `out`, and moves *p past them. 0, or
+ * -EINVAL if there are none or more than `max`. */
 static int take_part(const char **p, const char *allowed, char *out, size_t max)
 {
 	size_t n = 0;
@@ -56,14 +56,14 @@ static const char *parse(const char *p, struct etcd_url *u)
 	memset(u, 0, sizeof(*u));
 	u->tls = strncmp(p, "etcds://", 8) == 0;
 	if (!u->tls && strncmp(p, "etcd://", 7) != 0)
-		return "it begins neither with etcd:// nor with etcds://";
+		return "it begins with neither etcd:// nor etcds://";
 	p += u->tls ? 8 : 7;
 	if (take_host(&p, u->host))
-		return "it names no host (a name, an IPv4 address, or an IPv6 address in brackets)";
+		return "it has no host (a name, an IPv4 address, or an IPv6 address in brackets)";
 	if (take_port(&p, u))
-		return "it names no port from 1 to 65535 behind the host";
+		return "it has no port from 1 to 65535 after the host";
 	if (*p++ != '/' || take_part(&p, "._-", u->run, ETCD_RUN_MAX))
-		return "it names no run behind the port: 1 to 64 of A-Z a-z 0-9 . _ -";
+		return "it has no run after the port: 1 to 64 of A-Z a-z 0-9 . _ -";
 	if (!*p)
 		return NULL;
 	if (strncmp(p, "?token=", 7) != 0)

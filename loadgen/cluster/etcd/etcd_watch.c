@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watches of etcd's keys below a prefix: what is there, then changes, each once, across connections.
+/* Watches keys in etcd below a prefix: delivers the existing keys, then each change once, across connections.
  *
- * A watch reads (kv/range, page by page, at one revision), then streams what follows that revision (watch). A stream that breaks is
- * begun anew behind the last change that was delivered. If etcd does not have that any more (compacted), the watch reads again and
- * delivers what differs from what it delivered before. */
+ * A watch reads all keys at one revision (kv/range, in pages), then streams the changes after that revision (watch). A
+ * broken stream is restarted after the last delivered change. If etcd has compacted that revision, the watch reads
+ * again and delivers the differences to what it delivered before. */
 #include "loadgen/cluster/etcd/etcd_core.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define PAGE_KEYS	16
-#define ANSWER_MAX	(PAGE_KEYS * (ETCD_VALUE_MAX / 3 * 4 + 4096))	/* a page; a message of etcd's is not larger */
-#define KEYS_MAX	(256 * 1024)	/* more than hosts and barriers come to: they would fill this host's memory */
+#define ANSWER_MAX	(PAGE_KEYS * (ETCD_VALUE_MAX / 3 * 4 + 4096))	/* largest page; watch messages are smaller */
+#define KEYS_MAX	(256 * 1024)	/* more than any run has; bounds the memory of this host */
 
 struct etcd_watch {
 	TAILQ_ENTRY(etcd_watch) link;
@@ -21,17 +21,17 @@ struct etcd_watch {
 	char prefix[ETCD_KEY_MAX + 1];
 	const struct etcd_watch_events *events;
 	void *arg;
-	struct etcd_call *call;		/* neither a call nor a pause: it waits for a login, or has ended */
+	struct etcd_call *call;		/* NULL without a pause: waits for a login, or has ended */
 	ev_timer pause;
 	bool ended, caught_up;
-	json_t *known;			/* {key: revision that wrote it}: what was delivered and is there */
+	json_t *known;			/* {key: revision that wrote it}: delivered and still existing keys */
 	/* Reading */
-	json_t *seen;			/* {key: true}: of this reading; NULL: none is under way */
-	int64_t read_revision;		/* 0: of the first page, which tells it */
+	json_t *seen;			/* {key: true}: keys found by the current read; NULL: no read */
+	int64_t read_revision;		/* 0: not known before the first page */
 	char next_key[ETCD_KEY_MAX + 2];
 	/* Streaming */
-	int64_t revision;		/* all changes up to it are delivered; 0: nothing is read yet */
-	int64_t newest;			/* changes up to it are delivered, but perhaps not all of it */
+	int64_t revision;		/* all changes up to it are delivered; 0: the keys must be read first */
+	int64_t newest;			/* changes up to it are delivered, but perhaps not all of this one */
 };
 
 static void go_on(struct etcd_watch *w);
@@ -42,7 +42,7 @@ static void hang_up(struct etcd_watch *w)
 	w->call = NULL;
 }
 
-/* Ends for good. */
+/* Ends the watch for good. */
 static void watch_end(struct etcd_watch *w)
 {
 	hang_up(w);
@@ -69,7 +69,7 @@ static void forget_reading(struct etcd_watch *w)
 	w->read_revision = 0;
 }
 
-/* What could not be had; not ETCD_OK. */
+/* Handles a failed request; the outcome is not ETCD_OK. */
 static void on_trouble(struct etcd_watch *w, const struct etcd_answer *a)
 {
 	if (a->outcome == ETCD_AWAY) {
@@ -77,7 +77,7 @@ static void on_trouble(struct etcd_watch *w, const struct etcd_answer *a)
 	} else if (a->outcome == ETCD_LOGIN) {
 		hang_up(w);
 		etcd_lease_login(w->etcd->lease, w->etcd->state.login);
-	} else if (a->outcome == ETCD_NO && a->code == 11) {	/* compacted while it was read */
+	} else if (a->outcome == ETCD_NO && a->code == 11) {	/* compacted during the read */
 		forget_reading(w);
 		rest(w);
 	} else {
@@ -93,7 +93,7 @@ static bool deliver_entry(struct etcd_watch *w, const struct etcd_entry *e)
 {
 	json_object_set_new(w->known, e->key, json_integer(e->written));
 	if (json_object_size(w->known) > KEYS_MAX) {
-		nonsense(w, "more keys below one prefix than a run has");
+		nonsense(w, "more keys below one prefix than a run can have");
 		return false;
 	}
 	w->events->on_entry(w->arg, e);
@@ -104,7 +104,7 @@ static void deliver_gone(struct etcd_watch *w, const char *key)
 {
 	if (w->events->on_gone)
 		w->events->on_gone(w->arg, key);
-	json_object_del(w->known, key);		/* `key` may be its */
+	json_object_del(w->known, key);		/* `key` may be owned by `known` */
 }
 
 /* ---- reading */
@@ -114,12 +114,12 @@ static bool read_entry(struct etcd_watch *w, const struct etcd_entry *e)
 	const json_t *written = json_object_get(w->known, e->key);
 
 	json_object_set_new(w->seen, e->key, json_true());
-	/* The next page begins with the first key behind this one. */
+	/* The next page begins with the first key after this one. */
 	snprintf(w->next_key, sizeof(w->next_key), "%s", e->key);
 	return (written && json_integer_value(written) == e->written) || deliver_entry(w, e);
 }
 
-/* The keys that were there and are not any more. */
+/* Delivers on_gone for known keys that this read did not find. */
 static void deliver_missing(struct etcd_watch *w)
 {
 	const char *key;
@@ -189,7 +189,7 @@ static void on_page(void *arg, const struct etcd_answer *a)
 
 static const struct etcd_call_events page_events = { NULL, on_page };
 
-/* The first key behind `next_key`: the same with a 0 behind it. */
+/* The first key after `next_key` is the same key with a 0 byte appended. */
 static json_t *page_key(const struct etcd_watch *w)
 {
 	char key[ETCD_ROOT_MAX + ETCD_KEY_MAX + 2];
@@ -212,13 +212,14 @@ static int begin_page(struct etcd_watch *w)
 			       json_pack("{s:o, s:o, s:i, s:o}", "key", page_key(w), "range_end",
 					 etcd_key_end(w->etcd->root, w->prefix), "limit", PAGE_KEYS, "revision",
 					 etcd_int(w->read_revision)),
-			       w->etcd->state.token, ANSWER_MAX, w->etcd->target.patience_ns, &page_events, w, &w->call);
+			       w->etcd->state.token, ANSWER_MAX, w->etcd->target.patience_ns, &page_events, w,
+			       &w->call);
 }
 
 /* ---- streaming */
 
-/* A stream that is begun anew may tell of changes again that the broken one told of, those of `newest`; `known` says so. False: the
- * rest of the message does not matter any more. */
+/* A restarted stream may repeat changes of revision `newest` that the broken one delivered; `known` identifies them.
+ * False: ignore the rest of the message. */
 static bool on_change(struct etcd_watch *w, const json_t *event)
 {
 	const char *type = json_string_value(json_object_get(event, "type"));
@@ -235,7 +236,7 @@ static bool on_change(struct etcd_watch *w, const json_t *event)
 		return true;
 	known = json_object_get(w->known, it.entry.key);
 	if (it.entry.written < w->newest) {
-		nonsense(w, "changes that go back in time");
+		nonsense(w, "changes in the wrong order");
 		alive = false;
 	} else if (gone && known) {
 		deliver_gone(w, it.entry.key);
@@ -243,7 +244,7 @@ static bool on_change(struct etcd_watch *w, const json_t *event)
 		alive = deliver_entry(w, &it.entry);
 	}
 	if (alive && it.entry.written != w->newest) {
-		/* The changes of the last one are complete: those of the next have begun. */
+		/* The changes of the previous revision are complete, because those of the next have begun. */
 		w->revision = w->newest;
 		w->newest = it.entry.written;
 	}
@@ -277,7 +278,7 @@ static void on_message(void *arg, json_t *body)
 	size_t i;
 
 	if (!json_is_object(result) || (events && !json_is_array(events))) {
-		nonsense(w, "a message of a watch without a result");
+		nonsense(w, "a watch message without a result");
 		return;
 	}
 	w->pause.repeat = ETCD_PAUSE_MIN_S;
@@ -289,7 +290,7 @@ static void on_message(void *arg, json_t *body)
 		if (!on_change(w, event))
 			return;
 	}
-	/* etcd cuts a revision in two only by a fragment that says so. */
+	/* Only a message marked as a fragment can end within a revision. */
 	if (json_array_size(events) && !json_is_true(json_object_get(result, "fragment")))
 		w->revision = w->newest;
 }
@@ -307,7 +308,8 @@ static const struct etcd_call_events stream_events = { on_message, on_stream_end
 static int begin_stream(struct etcd_watch *w)
 {
 	return etcd_call_start(w->etcd->http, "watch",
-			       json_pack("{s:{s:o, s:o, s:o, s:b}}", "create_request", "key", etcd_key(w->etcd->root, w->prefix),
+			       json_pack("{s:{s:o, s:o, s:o, s:b}}", "create_request", "key",
+					 etcd_key(w->etcd->root, w->prefix),
 					 "range_end", etcd_key_end(w->etcd->root, w->prefix), "start_revision",
 					 etcd_int(w->revision + 1), "fragment", 1),
 			       w->etcd->state.token, ANSWER_MAX, 0, &stream_events, w, &w->call);

@@ -34,9 +34,9 @@ int driver_pause(const char *netdev, struct driver_pause *out)
 	return ret;
 }
 
-/* --- PFC, which is asked for over rtnetlink --- */
+/* --- PFC, read over rtnetlink --- */
 
-/* The attribute of that type among `bytes` at `at`; NULL if there is none. */
+/* The attribute of a type in the `bytes` at `at`; NULL if there is none. */
 static const struct rtattr *attribute(const struct rtattr *at, size_t bytes, unsigned type)
 {
 	for (; RTA_OK(at, bytes); at = RTA_NEXT(at, bytes))

@@ -35,7 +35,7 @@ void finding_mend(struct finding *f, const char *format, ...)
 	if (!f || f->status == FINDING_FINE)
 		return;
 	va_start(args, format);
-	/* Half a command is worse than none. */
+	/* A truncated command is worse than none. */
 	if (vsnprintf(f->mend, sizeof(f->mend), format, args) >= (int)sizeof(f->mend))
 		f->mend[0] = '\0';
 	va_end(args);
@@ -65,7 +65,7 @@ void findings_print(const struct findings *f, FILE *out)
 			utf8_print_line(out, "         mend:        %s", v->mend);
 	}
 	if (f->lost)
-		fprintf(out, "There is more, which is not shown.\n");
+		fprintf(out, "There are more findings, which are not shown.\n");
 }
 
 json_t *findings_json(const struct findings *f)

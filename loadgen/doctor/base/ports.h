@@ -10,9 +10,9 @@ struct rdma_port {
 	char name[96];		/* "DEVICE port PORT" */
 	char sys[128];		/* its folder in /sys */
 	char cm[128];		/* its settings of rdma_cm in configfs */
-	char netdev[32];	/* its network interface; "": none that a shell takes as it is */
+	char netdev[32];	/* its network interface; "": none, or a name that is not safe in a shell */
 	bool ethernet;		/* false: InfiniBand */
-	bool iwarp;		/* over TCP, so that its GIDs are no addresses */
+	bool iwarp;		/* runs over TCP, so its GIDs are not IP addresses */
 };
 
 /* Calls `each` for every port of the device. Returns how many there were, or the -errno of opendir(3). */

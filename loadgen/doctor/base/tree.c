@@ -29,7 +29,7 @@ struct tree_path tree_at(const char *root, const char *format, ...)
 	return at;
 }
 
-/* Files of /proc come in pieces. */
+/* Reads in a loop, because files of /proc return partial reads. */
 static int read_all(int fd, char *out, size_t size)
 {
 	size_t have = 0;

@@ -19,7 +19,7 @@
 /* schema_version of run.json: the newest, and the oldest that can be read. What an older run has not is null. */
 #define SCHEMA_VERSION 2
 #define SCHEMA_VERSION_OLDEST 1
-/* run.json has some 10 KB for each load host and step (docs/scale.md): 72 MB for 1,024 hosts and 7 steps. */
+/* run.json has some 10 KB for each load host and step (docs/cluster.md): 72 MB for 1,024 hosts and 7 steps. */
 static const struct json_limit run_limit = { 128u << 20, 640u << 20 };
 #define EVENT_BYTES_MAX 65536
 #define EVENT_MEMORY_MAX (1u << 20)

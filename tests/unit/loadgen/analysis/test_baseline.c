@@ -43,7 +43,7 @@ static json_t *compare(const struct pair *p, double min_effect)
 	return o;
 }
 
-/* The row of a metric at a number of clients, the only one. */
+/* The only row of a metric at a number of clients. */
 static const json_t *row(const json_t *o, int clients, const char *metric)
 {
 	const json_t *rows = json_object_get(o, "rows"), *found = NULL;
@@ -86,7 +86,7 @@ TEST_WITH(compare__the_same_run__no_regression, make, drop)
 	assert_int_equal(json_array_size(json_at(o, "missing")), 0);
 	assert_verdict(o, 100, "throughput_msgs_per_s", "same");
 	assert_verdict(o, 100, "held_ratio", "same");
-	/* One repetition and no histogram. */
+	/* There is one repetition and no histogram. */
 	assert_verdict(o, 100, "response_p50_ns", "unknown");
 	assert_verdict(o, 100, "server_rss_bytes", "unknown");
 	assert_float_equal(json_number_at(r, "base.value"), 4000, 1e-6);
@@ -150,7 +150,7 @@ TEST_WITH(compare__nothing_came_through__regression, make, drop)
 	set_throughput(p->run, 2, 0);
 	o = compare(p, 0.05);
 	assert_verdict(o, 100, "throughput_msgs_per_s", "regression");
-	/* No message to divide by. */
+	/* There is no message to divide by. */
 	assert_true(json_is_null(json_at(row(o, 100, "server_cpu_ns_per_message"), "run.value")));
 }
 
@@ -216,7 +216,7 @@ TEST_WITH(compare__clients_not_held__regression, make, drop)
 	o = compare(p, 0.05);
 	assert_verdict(o, 100, "held_ratio", "regression");
 	assert_float_equal(json_number_at(row(o, 100, "held_ratio"), "run.value"), 0.8, 1e-9);
-	/* Wilson's interval of 80 of 100. */
+	/* Wilson's interval for 80 of 100. */
 	assert_float_equal(json_number_at(row(o, 100, "held_ratio"), "run.low"), 0.7112, 1e-4);
 	assert_float_equal(json_number_at(row(o, 100, "held_ratio"), "run.high"), 0.8666, 1e-4);
 }
@@ -225,7 +225,7 @@ TEST_WITH(compare__server_cpu__per_message, make, drop)
 {
 	json_auto_t *o = compare(*state, 0.05);
 
-	/* 1.6 s in 2 s, at 4000 a second. */
+	/* 1.6 s of CPU time in 2 s, at 4,000 messages a second. */
 	assert_float_equal(json_number_at(row(o, 100, "server_cpu_ns_per_message"), "run.value"), 200000, 1e-3);
 }
 
@@ -246,12 +246,12 @@ TEST_WITH(compare__three_repetitions__their_mean_and_spread, make, drop)
 	o = compare(p, 0.05);
 	r = row(o, 100, "throughput_msgs_per_s");
 	assert_float_equal(json_number_at(r, "base.value"), 4000, 1e-6);
-	/* Mean and 4.302653 x 10 / sqrt(3). */
+	/* The mean plus 4.302653 x 10 / sqrt(3). */
 	assert_float_equal(json_number_at(r, "base.high"), 4024.8414, 1e-3);
-	/* 4000, 3000, 2000: too far apart to say. */
+	/* 4000, 3000 and 2000 are too far apart for a verdict. */
 	assert_float_equal(json_number_at(r, "run.value"), 3000, 1e-6);
 	assert_string_equal(json_text_at(r, "verdict"), "same");
-	/* The gauges have intervals too, then. */
+	/* With repetitions the gauges have intervals too. */
 	assert_verdict(o, 100, "server_rss_bytes", "same");
 }
 
@@ -284,14 +284,14 @@ TEST_WITH(compare__older_run_without_sizes__matched_by_clients, make, drop)
 
 /* --- histograms --- */
 
-/* Serves one histogram for `response`, whatever the step. */
+/* Returns one histogram for `response`, whatever the step. */
 static const struct hist *serve(void *arg, const json_t *step, const char *which)
 {
 	assert_non_null(step);
 	return strcmp(which, "response") == 0 ? arg : NULL;
 }
 
-/* 1,000 values from `from` to twice that. */
+/* 1,000 values between `from` and twice `from`. */
 static struct hist *hist_of(double from)
 {
 	struct hist *h;
@@ -322,7 +322,7 @@ TEST_WITH(compare__slower_by_the_histograms__regression, make, drop)
 	o = baseline_compare(&base, &run, &five_percent);
 	assert_verdict(o, 100, "response_p50_ns", "regression");
 	assert_verdict(o, 100, "response_p99_ns", "regression");
-	/* No histogram of that. */
+	/* There is no histogram for this metric. */
 	assert_verdict(o, 100, "connect_p50_ns", "unknown");
 	json_decref(o);
 	o = baseline_compare(&run, &base, &five_percent);
@@ -347,7 +347,7 @@ TEST_WITH(compare__histogram_of_something_else__unknown, make, drop)
 	hist_free(h);
 }
 
-/* --- what keeps them apart --- */
+/* --- differences between the runs --- */
 
 TEST_WITH(differences__none__empty, make, drop)
 {
@@ -428,7 +428,7 @@ TEST_WITH(differences__rails__named, make, drop)
 
 /* --- rounds --- */
 
-/* A run of rounds, in each of which 10 clients did `per_s` and a tenth of it as p50 in us. */
+/* A run of rounds; in each, 10 clients did `per_s` operations a second with a p50 of 1e8 / `per_s` ns. */
 static json_t *run_of_rounds(const double *per_s, size_t n)
 {
 	json_t *run = analysis_run();
@@ -471,7 +471,7 @@ TEST(rounds__better_in_each__improvement_with_the_range_of_ratios)
 	assert_float_equal(json_number_at(r, "round_ratio.value"), 1.2, 1e-9);
 	assert_float_equal(json_number_at(r, "round_ratio.low"), 1.1, 1e-9);
 	assert_float_equal(json_number_at(r, "round_ratio.high"), 1.3, 1e-9);
-	/* Of a time the lower one is better. */
+	/* For a time, lower is better. */
 	assert_verdict(o, 10, "response_p50_ns", "improvement");
 	assert_float_equal(json_number_at(row(o, 10, "response_p50_ns"), "round_ratio.value"), 1.2, 1e-9);
 }

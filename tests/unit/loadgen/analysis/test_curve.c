@@ -48,7 +48,7 @@ TEST(knee_points__repetitions__their_medians_in_rising_order)
 	add(10, 64, 300, 1e6);
 	add(10, 64, 100, 5e6);
 	add(10, 64, 200, 2e6);
-	/* Of another size: it says nothing of this curve. */
+	/* Another size, which does not belong to this curve. */
 	add(10, 4096, 1, 1);
 	add(1000, 4096, 1, 1);
 	assert_int_equal(curve_knee_points(steps, p), 2);
@@ -63,7 +63,7 @@ TEST(knee_points__of_a_search__doublings_alone)
 	probe(add(10, 64, 100, 1e6), "double");
 	probe(add(20, 64, 200, 1e6), "double");
 	probe(add(15, 64, 1, 1e6), "bisect");
-	/* A number that was doubled to counts with all that was measured at it. */
+	/* A number of clients that doubling reached counts, with everything that was measured there. */
 	probe(add(20, 64, 400, 1e6), "confirm");
 	assert_int_equal(curve_knee_points(steps, p), 2);
 	assert_true(p[1].clients == 20 && p[1].throughput == 300);

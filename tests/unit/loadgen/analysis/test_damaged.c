@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of what analyses make of a damaged run.json: anything but a crash, and nothing that is not JSON. Run
+/* Unit tests of the analyses with a damaged run.json: they must not crash or produce anything that is not JSON. Run
  * them under sanitizers. */
 #include "tests/unit/helpers/unit.h"
 
@@ -22,7 +22,7 @@ static json_t *bad(size_t i)
 	return v;
 }
 
-/* Takes over `o`: it is there, and finite throughout, which is what JSON can say. */
+/* Takes ownership of `o`, which must exist and contain only finite numbers, because JSON has no others. */
 static void assert_writable(json_t *o)
 {
 	char *text;
@@ -49,7 +49,7 @@ static void assert_survives(const json_t *good, const json_t *run)
 	assert_writable(baseline_differences(good, run));
 }
 
-/* Puts each bad value in turn in the place of each value below `o`. Returns how many values there are. */
+/* Replaces each value below `o` in turn by each bad value. Returns how many values there are. */
 static size_t spoil(const json_t *good, json_t *run, json_t *o)
 {
 	size_t n = 0, i;
@@ -78,7 +78,7 @@ static size_t spoil(const json_t *good, json_t *run, json_t *o)
 	return n;
 }
 
-/* Fewer intervals, for time. */
+/* A run with few intervals, to save time. */
 static json_t *small_run(void)
 {
 	json_t *run = analysis_run();

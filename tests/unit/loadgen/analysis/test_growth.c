@@ -117,7 +117,7 @@ TEST_WITH(row__a_step_on_one_host__its_figures, make, drop)
 	assert_number(row, "with_growth", 50);
 	assert_number(row, "hosts", 1);
 	assert_number(row, "clients_per_host", 50);
-	/* 0.8 of the process and half of 0.2 in softirqs. */
+	/* 0.8 cores of the process, and half of the 0.2 in softirqs. */
 	assert_number(row, "cores", 0.9);
 	/* 20e6 + 40000 N resident, and half of the kernel's 20000 N. */
 	assert_number(row, "memory_bytes", 22.5e6);
@@ -173,7 +173,7 @@ TEST_WITH(row__headroom_and_growth__more_hosts, make, drop)
 	json_t *plan = plan_for(*state, 0.2, 0.1, 100);
 	const json_t *row = first(plan);
 
-	/* 110 clients over hosts of 80. */
+	/* 110 clients, spread over hosts that take 80 each. */
 	assert_number(row, "clients", 100);
 	assert_number(row, "with_growth", 110);
 	assert_number(row, "hosts", 2);
@@ -245,7 +245,7 @@ TEST_WITH(cores__machines_apart__as_many_softirqs_as_the_generators, make, drop)
 		analysis_run_set(analysis_run_step(*state, i), "validity", json_array());
 	plan = plan_for(*state, 0, 0, 50);
 	assert_number(first(plan), "cores", 1);
-	/* And the kernel's memory is all the server's. */
+	/* All of the kernel's memory is the server's, too. */
 	assert_number(first(plan), "memory_bytes", 23e6);
 	json_decref(plan);
 }

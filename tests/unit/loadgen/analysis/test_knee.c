@@ -42,7 +42,7 @@ TEST(find__grows_to_the_end__none)
 	assert_no_knee(KNEE_OF({ 10, 1, NAN }, { 1e6, 1e5, NAN }), KNEE_NONE);
 }
 
-/* N / (1 + (N - 1) / 10): from 32 to 64 clients 1.123 times as much, from 64 to 128 1.066 times. */
+/* N / (1 + (N - 1) / 10): 32 to 64 clients bring a factor of 1.123, 64 to 128 one of 1.066. */
 TEST(find__saturates__where_growth_ends)
 {
 	struct knee_point p[12];
@@ -76,7 +76,7 @@ TEST(find__growth_at_the_limit__goes_on)
 	assert_knee(KNEE_OF({ 1, 100, 1 }, { 2, 109.9, 1 }), KNEE_THROUGHPUT, 1, 2);
 }
 
-/* Ten times the clients are 3.32 doublings, which must bring 1.1^3.32 = 1.373; half as many again, 1.057. */
+/* Ten times the clients are 3.32 doublings and must bring 1.1^3.32 = 1.373; half as many again must bring 1.057. */
 TEST(find__uneven_spacing__growth_is_scaled)
 {
 	assert_no_knee(KNEE_OF({ 10, 100, 1 }, { 100, 137.5, 1 }), KNEE_NONE);
@@ -89,7 +89,7 @@ TEST(find__p99_more_than_twice_the_first__p99)
 {
 	assert_knee(KNEE_OF({ 1, 1, 100 }, { 2, 2, 150 }, { 4, 4, 200 }, { 8, 8, 201 }), KNEE_P99, 4, 8);
 	assert_no_knee(KNEE_OF({ 1, 1, 100 }, { 2, 2, 200 }, { 4, 4, 199 }), KNEE_NONE);
-	/* Throughput is named first where both happen at once. */
+	/* If both happen at once, throughput is named. */
 	assert_knee(KNEE_OF({ 1, 1, 100 }, { 2, 1, 300 }), KNEE_THROUGHPUT, 1, 2);
 }
 
@@ -103,7 +103,7 @@ TEST(find__points_that_say_nothing__left_out)
 {
 	assert_knee(KNEE_OF({ NAN, 1, 1 }, { -5, 1, 1 }, { 0, 1, 1 }, { 10, 100, 1 }, { 20, NAN, 900 }, { 20, -1, 1 },
 			    { 40, INFINITY, 1 }, { 40, 110, 1 }, { INFINITY, 1, 1 }), KNEE_THROUGHPUT, 10, 40);
-	/* Not in rising order, or twice the same number. */
+	/* Numbers of clients that fall or repeat. */
 	assert_no_knee(KNEE_OF({ 10, 100, 1 }, { 10, 50, 1 }, { 5, 1, 1 }, { 20, 200, 1 }), KNEE_NONE);
 }
 

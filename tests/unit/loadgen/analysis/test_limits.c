@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/analysis/limits.c: what limits leave room for. */
+/* Unit tests of loadgen/analysis/limits.c: the number of clients that limits allow. */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void assert_unknown(const json_t *o, const char *name)
 	assert_true(json_is_null(json_object_get(o, name)));
 }
 
-/* One limit of the run; the array it is in is released by the caller. */
+/* One limit of the run; the caller releases *all, which contains it. */
 static json_t *limit(json_t *run, const char *resource, const char *side, json_t **all)
 {
 	*all = limits_analysis(run);
@@ -52,7 +52,7 @@ TEST_WITH(limits__queue_pairs_of_a_shared_device__of_both_ends, make, drop)
 {
 	json_t *all, *l = limit(*state, "max_qp", "both", &all);
 
-	/* 300 + 2 N of 10,000. */
+	/* 300 + 2 N queue pairs of 10,000. */
 	assert_number(l, "used", 500);
 	assert_number(l, "limit", 10000);
 	assert_number(l, "clients", 100);
@@ -73,7 +73,7 @@ TEST_WITH(limits__machines_apart__each_its_own, make, drop)
 	assert_number(l, "projected_clients", 9800);
 	l = analysis_run_find(all, "resource", "max_qp", "generator");
 	assert_number(l, "projected_clients", 9900);
-	/* 20e6 + 60000 N of 4e9; 10e6 + 30000 N. */
+	/* The server uses 20e6 + 60000 N bytes, the generator 10e6 + 30000 N. */
 	l = analysis_run_find(all, "resource", "memory", "server");
 	assert_number(l, "used", 26e6);
 	l = analysis_run_find(all, "resource", "memory", "generator");
@@ -129,7 +129,7 @@ TEST_WITH(limits__network__the_busiest_ports_line, make, drop)
 	assert_number(l, "projected_clients", 1000);
 	assert_null(analysis_run_find(all, "resource", "network", "generator"));
 	json_decref(all);
-	/* Without a line there is no limit. */
+	/* Without a line rate there is no limit. */
 	json_object_set_new(json_at(analysis_run_step(*state, 0), "network.server"), "line_bits_per_s", json_null());
 	json_object_set_new(json_at(analysis_run_step(*state, 1), "network.server"), "line_bits_per_s", json_null());
 	json_object_set_new(json_at(analysis_run_step(*state, 2), "network.server"), "line_bits_per_s", json_string("x"));
@@ -154,7 +154,7 @@ TEST_WITH(limits__noisy_memory__still_grows, make, drop)
 {
 	json_t *all, *l;
 
-	/* Three points off a line do not exclude a slope of 0. */
+	/* Three points off the line cannot exclude a slope of 0. */
 	analysis_run_set(analysis_run_step(*state, 1), "resources.server.rss_bytes", json_integer(24000000));
 	l = limit(*state, "memory", "both", &all);
 	assert_true(json_number_at(l, "per_client") > 80000);
@@ -189,7 +189,7 @@ TEST_WITH(limits__memory_of_a_shared_machine__of_both_ends, make, drop)
 {
 	json_t *all, *l = limit(*state, "memory", "both", &all);
 
-	/* 30e6 + 90000 N up to the 126 and 100 that the slabs are for, then 128 and 291.84 bytes more. */
+	/* 30e6 + 90000 N up to the slabs' 126 and 100 clients, then 128 and 291.84 bytes more for each. */
 	assert_number(l, "used", 39e6);
 	assert_number(l, "per_client", 90000 + 128 + 291.84);
 	assert_number(l, "base", 30e6 - 128 * 126 - 291.84 * 100);
@@ -231,7 +231,7 @@ TEST_WITH(limits__completion_queue__as_the_server_shares_out, make, drop)
 {
 	json_t *all, *l = limit(*state, "cqe", "server", &all);
 
-	/* 32,767 - 64 receives in a shard: m + 6 sqrt(m) clients of a mean m of 31,635.5. */
+	/* 32,767 - 64 receives per shard: m + 6 sqrt(m) clients, with a mean m of 31,635.5. */
 	assert_number(l, "used", 175);
 	assert_number(l, "limit", 32767);
 	assert_number(l, "projected_clients", 63271);

@@ -27,7 +27,7 @@ TEST(analysis__points_off_the_line__least_squares)
 {
 	json_auto_t *steps = json_array(), *o = NULL;
 
-	/* Mean held 2, mean memory 20: slope (-1 x -11 + 1 x 10) / 2. */
+	/* Mean of clients 2, mean of memory 20: slope (-1 x -11 + 1 x 10) / 2. */
 	add(steps, 1, json_integer(9), 0);
 	add(steps, 2, json_integer(21), 0);
 	add(steps, 3, json_integer(30), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/analysis/offered.c and of what a sweep means for points.c: curves that are known. */
+/* Unit tests of loadgen/analysis/offered.c, and of points.c with a sweep: curves whose results are known. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
@@ -111,7 +111,7 @@ TEST(knee__generator_at_its_limit__left_out)
 	assert_non_null(strstr(offered_knee_text(p, n, text, sizeof(text)), " 2000 "));
 }
 
-/* y = 10 at every rate, and a line that is 5 at 1,000 and 20 at 4,000: on logarithmic axes they cross at 2,000. */
+/* y = 10 at every rate, and a line from 5 at 1,000 to 20 at 4,000: on logarithmic axes they cross at 2,000. */
 TEST(crossings__between_points__where_the_lines_meet)
 {
 	const struct offered_point flat[] = { { .per_s = 1000, .p99_ns = 10 }, { .per_s = 4000, .p99_ns = 10 } };
@@ -127,7 +127,7 @@ TEST(crossings__between_points__where_the_lines_meet)
 	assert_int_equal(offered_crossings(flat, 0, steep, 2, at), 0);
 }
 
-/* Rates of their own, and a point that is not known. */
+/* The curves have different rates, and one point is unknown. */
 TEST(crossings__different_rates__only_where_both_are_known)
 {
 	const struct offered_point base[] = { { .per_s = 1000, .p99_ns = 10 }, { .per_s = 2000, .p99_ns = NAN },
@@ -141,7 +141,7 @@ TEST(crossings__different_rates__only_where_both_are_known)
 	assert_true(at[0].faster_beyond);
 }
 
-/* The sections on other things show the steps of one rate. */
+/* The report's other sections show the steps of one rate only. */
 TEST(main_rate__a_sweep__the_highest_that_was_kept_up_with)
 {
 	json_auto_t *run = json_pack("{s:O}", "steps", steps);

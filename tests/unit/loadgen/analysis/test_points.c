@@ -39,7 +39,7 @@ TEST(points__steps_in_any_order__by_size_then_clients)
 	assert_float_equal(p->v[0].clients, 5, 0);
 	assert_float_equal(p->v[1].clients, 20, 0);
 	assert_int_equal(p->v[1].n, 2);
-	/* In the order they ran. */
+	/* The steps are in the order in which they ran. */
 	assert_ptr_equal(p->v[1].steps[0], analysis_run_step(run, 0));
 	assert_ptr_equal(p->v[1].steps[1], analysis_run_step(run, 3));
 	assert_ptr_equal(points_find(p, 5, 4096), &p->v[2]);
@@ -130,10 +130,10 @@ TEST(percentile__one_run__interval_of_its_histogram)
 	assert_int_equal(source_open(REPORT_RIG_DIR, &s, err, sizeof(err)), 0);
 	e = point_percentile(&p->v[0], source_histogram, s, "response", 50);
 	assert_float_equal(e.value, 500000, 0);
-	/* Ranks 500 -+ 1.96 sqrt(250). */
+	/* Ranks 500 +- 1.96 sqrt(250). */
 	assert_float_equal(e.low, 469000, 2500);
 	assert_float_equal(e.high, 531000, 2500);
-	/* Too few samples, says the run: no figure, whatever the histogram has. */
+	/* The run says that there were too few samples: no figure then, whatever the histogram has. */
 	assert_true(isnan(point_percentile(&p->v[0], source_histogram, s, "response", 99).value));
 	assert_true(isnan(point_percentile(&p->v[0], source_histogram, s, "response", 42).value));
 	source_close(s);

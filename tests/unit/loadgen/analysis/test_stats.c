@@ -47,7 +47,7 @@ TEST(t95__whole_freedom__as_in_tables)
 	assert_near(stats_t95(INFINITY), 1.9599639845, 1e-6);
 }
 
-/* The density itself, integrated by midpoints from 0 to t. */
+/* Integrates the density itself from 0 to t, by midpoints. */
 static double confidence_of(double t, double freedom)
 {
 	const int parts = 200000;
@@ -115,7 +115,7 @@ TEST(mean__too_few_or_too_great__no_interval)
 	assert_estimate(stats_mean(same, 3), 4, 4, 4);
 }
 
-/* Of how many trials in a thousand the interval holds the truth. */
+/* In how many of a thousand trials the interval contains the true value. */
 static int coverage(struct estimate (*mean)(const double *, size_t), size_t n, double resemblance)
 {
 	uint64_t seed = 1234567;
@@ -140,7 +140,7 @@ TEST(mean__independent_noise__holds_the_truth_in_95_of_100)
 	assert_in_range(coverage(stats_mean, 50, 0), 930, 970);
 }
 
-/* Taken for independent, they would hold it in 70. */
+/* If the values were taken for independent, only about 70 of 100 intervals would contain the truth. */
 TEST(series__neighbours_alike__holds_the_truth_in_90_and_more)
 {
 	assert_in_range(coverage(stats_mean, 60, 0.6), 600, 750);
@@ -194,7 +194,7 @@ static struct hist *new_hist(void)
 	return h;
 }
 
-/* Below 2048 every value has a cell of its own, so ranks are values. */
+/* Below 2048 every value has its own cell, so ranks are values. */
 TEST(percentile__one_of_each_value__ranks)
 {
 	struct hist *h = new_hist();
@@ -215,7 +215,7 @@ TEST(percentile__rank_beyond_the_samples__no_interval)
 	for (uint64_t v = 1; v <= 300; v++)
 		hist_record(h, v);
 	assert_near(stats_percentile(h, 99).value, 297, 0);
-	assert_no_interval(stats_percentile(h, 99));	/* 297 + 1.96 sqrt(2.97) is more than 300 */
+	assert_no_interval(stats_percentile(h, 99));	/* 297 + 1.96 sqrt(2.97) is beyond the last of 300 */
 	assert_no_interval(stats_percentile(h, 0.5));
 	assert_estimate(stats_percentile(h, 98), 294, 290, 299);
 	hist_free(h);
@@ -241,7 +241,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Latencies of all magnitudes, to a thousandth. */
+/* Latencies of all magnitudes, accurate to a thousandth. */
 TEST(percentile__random_values__those_of_the_sorted_data)
 {
 	const double percentiles[] = { 1, 25, 50, 90, 99, 99.9 };
@@ -334,7 +334,7 @@ TEST(line__not_determined__nan)
 	assert_nothing(l.base);
 	assert_nothing(stats_line(x, y, 0).slope);
 	assert_nothing(stats_line(huge, huge, 3).slope);
-	l = stats_line(x, y, 5);	/* two different x */
+	l = stats_line(x, y, 5);	/* only two different x */
 	assert_near(l.slope.value, 4, 1e-9);
 	assert_near(l.base.value, -18, 1e-9);
 	assert_no_interval(l.slope);

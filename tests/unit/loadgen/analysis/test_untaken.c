@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/analysis/untaken.c: settings that did not take effect are found, and no others. */
+/* Unit tests of loadgen/analysis/untaken.c: it finds the settings that did not take effect, and no others. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdio.h>
@@ -85,14 +85,14 @@ TEST(none_taken__each_once)
 	assert_true(has("--cpu-list", "CPU 1 for thread 0", "CPUs 0-1"));
 	assert_true(has("--realtime", "realtime priority", "normal priority"));
 	assert_true(has("--retry-count", "3", "6"));
-	/* In the next step they are known. */
+	/* They are already known, so the next step adds none. */
 	assert_int_equal(untaken_add(list, tuning, NULL, step), 0);
 	assert_int_equal(json_array_size(list), 5);
 	assert_string_equal(untaken_text(json_array_get(list, 0), text, sizeof(text)),
 			    "--inline: 1024 bytes were asked for, the generator got 512 bytes");
 }
 
-/* What is said of a thread on node `of_thread` with a device at `of_device` (JSON). */
+/* How many settings are found for a thread on node `of_thread` with a device at `of_device` (JSON). */
 static size_t of_nodes(const char *numa, const char *of_thread, const char *of_device)
 {
 	json_t *tuning = made("{'tuning': {'numa': '%s'}}", numa);
@@ -139,7 +139,7 @@ TEST(server__its_own_settings_count)
 #define TCP_ASKED "{'tcp': {'send_buffer_bytes': 4194304, 'receive_buffer_bytes': 65536, 'busy_poll_us': 50, " \
 		  "'zerocopy_bytes': 65536, 'congestion': 'bbr'}}"
 
-/* The kernel has twice the buffers that it was asked for. */
+/* The kernel reports twice the buffer size that was asked for. */
 TEST(tcp__less_than_asked__each_said)
 {
 	json_auto_t *asked = made(TCP_ASKED);

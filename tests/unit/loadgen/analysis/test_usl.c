@@ -16,7 +16,7 @@ static double throughput(struct truth t, double n)
 	return t.lambda * n / (1 + t.sigma * (n - 1) + t.kappa * n * (n - 1));
 }
 
-/* At numbers[first] to numbers[first + n - 1]. */
+/* Fills in exact points at numbers[first] to numbers[first + n - 1]. */
 static void fill(struct usl_point *p, struct truth t, size_t first, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -120,7 +120,7 @@ TEST(fit__four_numbers_of_any_size__its_parameters)
 	}
 }
 
-/* Between 50,000 and 51,000 clients the three columns are nearly multiples of one another. */
+/* Between 50,000 and 51,000 clients the three columns of the fit are almost multiples of one another. */
 TEST(fit__numbers_close_together__no_nonsense)
 {
 	const struct truth t = { 1000, 0.02, 1e-7 };
@@ -151,7 +151,7 @@ TEST(fit__peak_within_the_data__quoted)
 
 TEST(fit__data_ends_before_or_begins_after_the_peak__none_quoted)
 {
-	const struct truth t = { 1000, 0.02, 1e-5 };	/* peak at 313 */
+	const struct truth t = { 1000, 0.02, 1e-5 };	/* the peak is at 313 clients */
 	struct usl_fit before = fit_exact(t, 0, 8), after = fit_exact(t, 8, 8);
 	struct usl_fit falling = fit_exact((struct truth){ 7, 1, 1 }, 0, 8);
 
@@ -184,7 +184,7 @@ TEST(fit__one_of_both_only__the_other_is_zero)
 	assert_relative(coherence.peak_clients.value, 100);
 }
 
-/* All contention: more clients add nothing. That it does not vary makes no bad fit. */
+/* All contention: more clients add nothing. A constant throughput is not a bad fit. */
 TEST(fit__constant__all_contention)
 {
 	struct usl_fit f = fit_exact((struct truth){ 100, 1, 0 }, 0, 8);
@@ -194,7 +194,7 @@ TEST(fit__constant__all_contention)
 	assert_no_peak(&f);
 }
 
-/* More than linear: neither number below 0, and curves that grow like N^1.02 are no other shape. */
+/* Faster than linear growth: no parameter may be below 0, and a curve like N^1.02 is not yet another shape. */
 TEST(fit__more_than_linear__kept_at_the_constraint)
 {
 	struct usl_point p[8];
@@ -217,7 +217,7 @@ struct coverage {
 	int fitted, lambda, sigma, kappa, curve, peaks, peak;
 };
 
-/* In how many of TRIALS the intervals hold the truth, at numbers[first] and on, each `times` times. */
+/* In how many of TRIALS the intervals contain the truth, at n of numbers[] from `first` on, each `times` times. */
 static struct coverage cover(struct truth t, double noise, size_t first, size_t n, size_t times)
 {
 	double peak = sqrt((1 - t.sigma) / t.kappa);
@@ -266,7 +266,7 @@ TEST(fit__noise__holds_the_truth_in_95_of_100)
 	assert_covers(cover(t, 0.02, 5, 5, 1));		/* two degrees of freedom */
 }
 
-/* At a constraint the interval ends there, and holds the truth more often. */
+/* At a constraint the interval is cut off there, and contains the truth more often. */
 TEST(fit__noise_at_the_constraints__no_peak_in_97_of_100)
 {
 	struct coverage linear = cover((struct truth){ 10, 0, 0 }, 0.02, 0, 10, 1);
@@ -282,7 +282,7 @@ TEST(fit__noise_at_the_constraints__no_peak_in_97_of_100)
 	assert_in_range(contention.kappa, 950, TRIALS);
 }
 
-/* Between 5 and 100 clients out of 313 nothing tells that there is a peak. */
+/* From 5 to 100 clients, with the peak at 313, the data do not show that there is a peak. */
 TEST(fit__noise_before_the_peak__none_quoted)
 {
 	struct coverage c = cover((struct truth){ 1000, 0.02, 1e-5 }, 0.02, 2, 5, 1);
@@ -302,7 +302,7 @@ TEST(fit__one_point_with_a_great_error__hardly_counts)
 	f = fit_of(p, ALL);
 	assert_near(f.lambda.value / t.lambda, 1, 1e-6);
 	assert_near(f.kappa.value / t.kappa, 1, 1e-6);
-	/* A small one is taken for 2 %, as one that is not known. */
+	/* A very small error is taken for 2 %, like an unknown one. */
 	p[6].error = 1e-9;
 	f = fit_of(p, ALL);
 	p[6].error = NAN;
@@ -310,7 +310,7 @@ TEST(fit__one_point_with_a_great_error__hardly_counts)
 	assert_true(fabs(f.lambda.value / t.lambda - 1) > 1e-3);
 }
 
-/* ---- what is no such curve ---- */
+/* ---- data of another shape ---- */
 
 TEST(fit__few_different_numbers__few_points)
 {
@@ -352,7 +352,7 @@ TEST(fit__another_shape__bad_fit)
 	assert_no_peak(&f);
 }
 
-/* A flat curve with the scatter of its errors is a good fit, though no share of its variance is explained. */
+/* A flat curve whose scatter is within its errors is a good fit, although it explains none of its variance. */
 TEST(fit__flat_with_scatter__fitted_where_the_errors_are_as_large)
 {
 	struct usl_point p[10];
@@ -382,7 +382,7 @@ TEST(fit__garbage_among_the_points__left_out)
 	for (size_t i = 0; i < N_ELEMENTS(odd); i++) {
 		p[n++] = (struct usl_point){ odd[i], 5, NAN };
 		p[n++] = (struct usl_point){ 5, odd[i], NAN };
-		p[n++] = (struct usl_point){ 5, throughput(t, 5), odd[i] };	/* an error that is not known */
+		p[n++] = (struct usl_point){ 5, throughput(t, 5), odd[i] };	/* an invalid error counts as unknown */
 	}
 	f = fit_of(p, n);
 	assert_truth(&f, t);
@@ -399,7 +399,7 @@ static void assert_sane(struct estimate e, double most)
 		assert_true(e.low >= 0 && e.low <= e.value && e.value <= e.high && e.high <= most);
 }
 
-/* Any numbers of any size: no figure that cannot be. */
+/* Any numbers of any size must not lead to impossible figures. */
 TEST(fit__random_garbage__never_nonsense)
 {
 	uint64_t seed = 424242;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of validity flags, and the schema that lists them. */
+/* Checks the table of validity flags, and the schema that lists them. */
 #include "loadgen/analysis/validity.h"
 
 #include "common/base/json_at.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has arrived where: notes whole and in parts, barriers that are over, and what hosts may take of the leader's memory. */
+/* Which hosts have arrived at a barrier: notes whole and in parts, old barriers, and limits on the leader's memory. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ TEST(arrive__no_such_rank_bad_name_bad_note__refused)
 	assert_null(barriers_note(b, "a", UINT32_MAX));
 	assert_int_equal(barriers_arrive(b, "a", 2, BARRIER_PARTS_MAX + 1, NULL, 0), -EINVAL);
 	assert_int_equal(arrive("a", 0), 0);
-	assert_string_equal(next_full(), "a");	/* those with a bad note have arrived all the same */
+	assert_string_equal(next_full(), "a");	/* hosts with a bad note have arrived, too */
 }
 
 TEST(parts__every_order__whole_note)
@@ -122,7 +122,7 @@ TEST(parts__every_order__whole_note)
 	assert_int_equal(barriers_part(b, "a", 1, UINT32_MAX, "", 0), -EINVAL);
 }
 
-/* A run of many steps never forgets most of its barriers itself, and a step that is cut short leaves some that nobody passes. */
+/* A run does not forget its barriers itself, and a step cut short leaves barriers that nobody passes. */
 TEST(old__thousand_steps_some_cut_short__few_are_kept)
 {
 	char name[24];
@@ -182,13 +182,13 @@ TEST(limit__parts_that_never_end__of_that_host_only)
 	assert_int_equal(rc, -EFBIG);
 	assert_int_equal(taken, BARRIERS_HOST_BYTES);
 	assert_int_equal(barriers_part(b, "y", 1, 0, value, most), 0);
-	barriers_forget(b, "x0");	/* gives back what it took */
+	barriers_forget(b, "x0");	/* gives its memory back */
 	assert_int_equal(barriers_part(b, name, 2, 31, value, most), 0);
 	assert_int_equal(barriers_part(b, "y", 1, 1, value, most + 1), -EINVAL);
 	free(value);
 }
 
-/* 4 MiB of text that would be 300 MiB of objects. */
+/* 4 MiB of text that would become 300 MiB of objects. */
 TEST(limit__note_that_grows__refused_before_it_is_made)
 {
 	size_t n = (4 << 20) / 3;
@@ -206,7 +206,7 @@ TEST(limit__note_that_grows__refused_before_it_is_made)
 
 TEST(limit__notes_of_all_hosts__together)
 {
-	enum { MANY = 8, MOST = 10 };	/* MiB */
+	enum { MANY = 8, MOST = 10 };	/* hosts; MiB in total */
 	size_t part = 1 << 20;
 	char *text = calloc(1, part);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One host of a run in a store that is a table in this program, which plays the other hosts too: the clock, words, barriers and hosts that
- * do not keep to the rules. */
+/* One host of a run. Its store is a table in this program, which also plays the other hosts: the clock, words,
+ * barriers, and hosts that break the rules. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 struct key {
 	char name[ETCD_KEY_MAX + 1];
-	char *value;		/* NULL: it is not there */
+	char *value;		/* NULL: the key does not exist */
 	size_t bytes;
 	int64_t created;
 };
@@ -52,7 +52,7 @@ static unsigned n_keys, n_watches, n_events, next_event, n_writes;
 static int64_t revision;
 static struct ev_timer deliver;
 static struct ev_loop *loop;
-static void (*others)(const char *key, const char *value, size_t bytes);	/* see what this host writes */
+static void (*others)(const char *key, const char *value, size_t bytes);	/* called when this host writes */
 
 static struct key *find(const char *name)
 {
@@ -223,7 +223,7 @@ int etcd_watch(struct etcd *b, const char *prefix, const struct etcd_watch_event
 /* ---- The host under test */
 
 static struct cluster *cluster;
-static char id[33], uuid[33], told[8192];	/* told: what its caller heard, a line each */
+static char id[33], uuid[33], told[8192];	/* told: the events that its caller got, one per line */
 static uint64_t told_at_ns;
 
 static void note_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -298,7 +298,7 @@ static json_t *sealed_host(const char *host)
 	return json_pack("{s:s, s:I, s:s}", "id", host, "created", (json_int_t)find(key)->created, "name", host == id ? "me" : "other");
 }
 
-/* What two members do while this host joins as the leader. */
+/* Plays two members while this host joins as the leader. */
 static void two_members(const char *key, const char *value, size_t bytes)
 {
 	char here[128];
@@ -317,7 +317,7 @@ static void two_members(const char *key, const char *value, size_t bytes)
 	put_text(here, "true");
 }
 
-/* The same, with many more that are no hosts, and one that says many times that it is here. */
+/* Plays a crowd as well: keys that are no hosts, and one candidate that announces itself many times. */
 static void two_members_and_a_crowd(const char *key, const char *value, size_t bytes)
 {
 	char text[128];
@@ -333,7 +333,7 @@ static void two_members_and_a_crowd(const char *key, const char *value, size_t b
 	two_members(key, value, bytes);
 }
 
-/* What a leader does while this host joins as a member: it has rank 1. */
+/* Plays a leader while this host joins as a member and gets rank 1. */
 static void a_leader(const char *key, const char *value, size_t bytes)
 {
 	(void)value;
@@ -386,7 +386,7 @@ static void end(void)
 	ev_loop_destroy(loop);
 }
 
-/* A key below the run's UUID. */
+/* Returns a key below the run's UUID. */
 static const char *of_run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 static const char *of_run(const char *fmt, ...)
@@ -495,7 +495,7 @@ TEST(go__moments__by_this_hosts_clock_and_never_later_than_said)
 	put_json(of_run("down/go/x"), json_pack("{s:I, s:I}", "at_ns", (json_int_t)leader, "in_ns", (json_int_t)in_ns));
 	hear("go x\n");
 	assert_int_equal(told_at_ns, leader - cluster_clock_offset_ns(cluster));
-	/* No barrier, and nothing to read. */
+	/* These are no barriers, or have nothing to read. */
 	put_text(of_run("down/go/X"), "{}");
 	put_text(of_run("down/go/"), "{}");
 	put_text(of_run("down/go/x"), "[");
@@ -538,14 +538,14 @@ TEST(clock__two_ask_at_once__one_after_the_other)
 	assert_int_equal(answered(2), 21);
 	ask(2, 22);
 	assert_int_equal(answered(2), 22);
-	/* One that asks without end does not keep the turn. */
+	/* A host that keeps asking must not block the others' turn. */
 	for (int i = 30; i < 60; i++)
 		ask(2, i);
 	ask(1, 99);
 	for (int i = 60; i < 70; i++)
 		ask(2, i);
 	assert_int_equal(answered(1), 99);
-	/* Nobody. */
+	/* These are no hosts of the run, or no questions. */
 	put_text(of_run("up/clock/0"), "{\"n\":1}");
 	put_text(of_run("up/clock/3"), "{\"n\":1}");
 	put_text(of_run("up/clock/1x"), "{\"n\":1}");
@@ -620,7 +620,7 @@ TEST(barrier__notes_and_go__leader)
 	end();
 }
 
-/* More steps than a table of barriers would have room for; the caller forgets none. */
+/* More steps than a table of barriers would have room for, of which the caller forgets none. */
 TEST(barrier__300_never_forgotten__no_end_of_room)
 {
 	unsigned there = 0;
@@ -654,7 +654,7 @@ TEST(hostile__keys__no_arrival)
 	for (size_t i = 0; i < N_ELEMENTS(rests); i++)
 		put_text(of_run("up/%s", rests[i]), "-");
 	cluster_arrive(cluster, "x", NULL);
-	put_text(of_run("up/at/x.1"), "+33");	/* a note that cannot be: it arrives without */
+	put_text(of_run("up/at/x.1"), "+33");	/* an impossible note: the host arrives without one */
 	hear("");
 	put_text(of_run("up/at/x.2"), "+-1");
 	hear("all x\n");
@@ -663,7 +663,7 @@ TEST(hostile__keys__no_arrival)
 	end();
 }
 
-/* Barriers that nobody announced: that host is named, its key is taken, and what it writes later does not count. */
+/* Barriers that nobody announced: the host is named and its key removed, and what it writes later does not count. */
 TEST(hostile__names_that_never_end__put_out_and_named)
 {
 	begin(true, true);
@@ -694,7 +694,7 @@ TEST(hostile__notes_that_take_too_much__put_out_and_named)
 	end();
 }
 
-/* Lines of the log, from here on. */
+/* Collects the lines of the log from here on. */
 static int log_file, own_stderr;
 
 static void log_keep(void)
@@ -729,14 +729,14 @@ TEST(hostile__many_candidates__a_few_lines_of_log)
 	begin(true, true);
 	crowded = false;
 	lines = log_lines(text, sizeof(text));
-	/* 8 by name, 2 that sum up, and at most one a second of who is here. */
+	/* 8 named refusals, 2 summaries, and at most one line a second about who is here. */
 	assert_in_range(lines, 10, 14);
 	assert_non_null(strstr(text, "host \\x1b[2J (00000000000000000000000000001000) is refused: host me leads this run already"));
 	assert_non_null(strstr(text, "1500 hosts were refused; the first 8 are named above"));
 	end();
 }
 
-/* A member hears the leader's word from a key, which anybody with the token can write. */
+/* The leader's words come to a member through a key that anybody with the token can write. */
 TEST(hostile__words_to_go_on_that_are_none__one_line)
 {
 	static char text[1 << 16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client of etcd against what calls itself etcd and is none: garbled, cut, endless, of wrong types. Each ends as one sentence, or is
- * tried again. A thread of the test serves HTTP on the loopback address. */
+/* The client of etcd against servers that only claim to be etcd: garbled, cut-off and endless answers, and wrong types.
+ * Each case ends with one sentence, or is tried again. A thread of the test serves HTTP on the loopback address. */
 #include "tests/unit/helpers/unit.h"
 
 #include <arpa/inet.h>
@@ -29,20 +29,20 @@
 enum how { PLAIN, CHUNKED, CUT, HUGE_ANSWER, NO_HTTP, CLOSED };
 
 struct scene {
-	const char *path;		/* whose answer is not as etcd's */
+	const char *path;		/* the path whose answer is wrong */
 	enum how how;
 	int status;
 	const char *body;
-	const char *out;		/* expected in on_out's sentence; NULL: it is tried again */
+	const char *out;		/* expected in on_out's sentence; NULL: the client tries again */
 };
 
 static struct {
 	int listener;
 	pthread_t thread;
 	char url[64];
-	_Atomic(const char *) second;	/* the second answer, after which a watch tells of nothing; NULL: all are the scene's */
+	_Atomic(const char *) second;	/* the second answer, after which a watch is silent; NULL: always the scene's */
 	_Atomic(const struct scene *) scene;
-	atomic_uint asked;		/* how often the answer was the scene's */
+	atomic_uint asked;		/* how many answers were the scene's */
 } server;
 
 static void put_text(int fd, const char *text, size_t n)
@@ -85,7 +85,7 @@ static void put_body(int fd, enum how how, int status, const char *body)
 	}
 }
 
-/* One request of one connection. */
+/* Serves one request on one connection. */
 static void serve(int fd)
 {
 	char request[16384] = "";
@@ -248,10 +248,10 @@ TEST(answers__hostile__one_sentence_or_tried_again)
 		play(&scenes[i]);
 }
 
-/* "/rampart/r/k1" and so on. */
+/* The keys "/rampart/r/k1" and so on. */
 #define KEY(n, revision) "\"kv\":{\"key\":\"L3JhbXBhcnQvci9r" n "\",\"create_revision\":\"" revision "\",\"mod_revision\":\"" revision "\"}"
 
-/* etcd cuts a revision of many changes in pieces. The next stream begins with all of it. */
+/* etcd splits a revision with many changes. The next stream begins with the whole revision. */
 TEST(watch__stream_breaks_within_a_revision__each_change_once)
 {
 	static const struct scene scene = { "watch", CHUNKED, 200,
@@ -264,7 +264,7 @@ TEST(watch__stream_breaks_within_a_revision__each_change_once)
 	atomic_store(&server.second, NULL);
 }
 
-/* What jansson asks for. */
+/* Bytes that jansson has allocated. */
 static atomic_size_t json_bytes;
 
 static void *count_json(size_t n)
@@ -273,7 +273,7 @@ static void *count_json(size_t n)
 	return malloc(n);
 }
 
-/* 20 MB of text that would take 1.7 GB once it is parsed. */
+/* 20 MB of text that would take 1.7 GB once parsed. */
 TEST(answers__that_unfold__refused_before_they_are_parsed)
 {
 	enum { BYTES = 20 * 1000 * 1000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* URLs of a run's etcd, and etcd's JSON of any kind. */
+/* URLs of a run's etcd, and etcd's JSON with any bytes. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ TEST(bytes__any__read_back)
 
 TEST(kv__hostile__refused)
 {
-	/* Keys: "/rampart/r/k" with something wrong. */
+	/* Something is wrong in each; L3JhbXBhcnQvci9r is "/rampart/r/k" in base64. */
 	static const char *const texts[] = {
 		"{}", "[]", "null", "{\"key\":1}", "{\"key\":\"L3JhbXBhcnQvci8=\"}", "{\"key\":\"!!!!\"}",
 		"{\"key\":\"L3JhbXBhcnQvci9r\",\"value\":7}", "{\"key\":\"L3JhbXBhcnQvci9r\",\"value\":\"a\"}",

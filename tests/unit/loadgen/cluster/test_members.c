@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The membership of a run in an etcd that is none: a list of changes, which each host sees in its order and at its own pace.
+/* The membership of a run in a fake etcd: a list of changes, which each host sees in order but at its own pace.
  * Thousands of schedules are drawn from a seed. */
 #include "tests/unit/helpers/unit.h"
 
@@ -17,7 +17,7 @@
 #define CHANGES_MAX	512
 #define UUID		"0123456789abcdef0123456789abcdef"
 
-/* A change of the store: `value` NULL: the key is gone. */
+/* A change in the store; if `value` is NULL, the key is gone. */
 struct change {
 	char key[96];
 	char *value;
@@ -32,17 +32,17 @@ struct watch {
 	char prefix[64];
 	const struct etcd_watch_events *events;
 	void *arg;
-	unsigned seen;		/* changes that were delivered */
+	unsigned seen;		/* changes delivered so far */
 	bool caught_up;
 };
 
-struct done {			/* a transaction that took place, or did not; its end is not told yet */
+struct done {			/* a finished transaction whose result has not been delivered */
 	etcd_done_fn *done;
 	void *arg;
 	enum etcd_status status;
 };
 
-struct etcd {			/* a host's connection */
+struct etcd {			/* the connection of a host */
 	struct watch watches[4];
 	struct done ends[64];
 	unsigned n_watches, n_ends, next_end;
@@ -88,7 +88,7 @@ static void put_bytes(const char *key, const void *value, size_t bytes)
 	c->created = old ? old->created : c->written;
 }
 
-/* Takes the document over; NULL: the key goes. */
+/* Takes ownership of the document; NULL deletes the key. */
 static void put(const char *key, json_t *document)
 {
 	char *text = document ? json_dumps(document, JSON_ENCODE_ANY) : NULL;
@@ -208,7 +208,7 @@ static bool see(struct watch *w)
 	return true;
 }
 
-/* One step of one host; false if there is none to take. */
+/* Makes one step of one host; false if none is possible. */
 static bool step(struct host *h)
 {
 	struct etcd *e = &h->store;
@@ -243,7 +243,7 @@ static void take_key_away(const struct host *h)
 		put(h->c->key, NULL);
 }
 
-/* A crash: the store notices when the lease ends; what hangs on it goes in one transaction. */
+/* A crash: the store notices it when the lease ends, and deletes everything attached to it in one transaction. */
 static void crash(struct host *h)
 {
 	h->dead = true;
@@ -252,7 +252,7 @@ static void crash(struct host *h)
 		put("members/sealed", NULL);
 }
 
-/* What the host was told: the ranks that it lost, a bit for each, and the last reason. */
+/* Returns a bit for each rank that the host was told is lost; *why: the last reason. */
 static uint32_t lost(const struct host *h, const char **why)
 {
 	const struct told *t;
@@ -501,7 +501,7 @@ TEST(hostile__nonsense_in_every_key__one_line_no_crash)
 		}
 }
 
-/* A seal has this host in it at its key's revision, and something that cannot be. */
+/* The seal names this host with its key's correct revision, but something else in it is impossible. */
 TEST(hostile__seal_that_cannot_be__one_line)
 {
 	static const char *const texts[] = { "{\"uuid\":\"\",\"hosts\":[%s]}", "{\"hosts\":[%s]}", "{\"uuid\":7,\"hosts\":[%s]}",
@@ -512,7 +512,7 @@ TEST(hostile__seal_that_cannot_be__one_line)
 		"{\"uuid\":\"" UUID "\",\"hosts\":[{\"id\":\"" UUID "\",\"created\":9},%s]}", "{\"uuid\":\"" UUID "\",\"hosts\":[%s]}" };
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
-		bool last = i + 1 == N_ELEMENTS(texts);	/* nothing is wrong with it but that no revision wrote it */
+		bool last = i + 1 == N_ELEMENTS(texts);	/* valid, except that no revision wrote it */
 		char mine[128], text[512];
 		const struct told *told;
 		unsigned outs = 0;
@@ -532,7 +532,7 @@ TEST(hostile__seal_that_cannot_be__one_line)
 	}
 }
 
-/* Whatever the schedule: one seal at most while its leader lives, ranks 0 to N-1 once each, nobody in two. */
+/* In every schedule: at most one seal while its leader lives, each rank from 0 to N-1 once, no host in two runs. */
 static void check_seal(uint32_t wanted)
 {
 	unsigned of_rank[HOSTS_MAX] = { 0 };
@@ -575,7 +575,7 @@ TEST(random__schedules__one_seal_and_each_rank_once)
 		for (unsigned i = 0; i < host_count; i++) {
 			alive += !hosts[i].dead;
 			in += hosts[i].c->epoch && !hosts[i].dead && !hosts[i].c->out;
-			/* Nobody is left waiting once a run is sealed. */
+			/* No host still waits once a run is sealed. */
 			if (seals && !hosts[i].dead)
 				assert_true(hosts[i].c->epoch || hosts[i].c->out);
 		}

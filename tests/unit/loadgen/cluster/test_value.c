@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* JSON as values of the store: what is packed comes back, and what is read may be anything. */
+/* JSON as values of the store: packed values come back unchanged, and values that are read may be anything. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ TEST(pack__short_and_long__comes_back)
 	}
 }
 
-/* What this program does not pack, zlib's own compress() does. */
+/* Packs what the program itself would not, with zlib's compress(). */
 static char *deflated(const char *text, size_t size, size_t *bytes)
 {
 	uLongf packed = compressBound(size);
@@ -102,7 +102,7 @@ TEST(unpack__nonsense_and_each_cut__none)
 	free(value);
 }
 
-/* Few bytes of text can be many of memory. */
+/* A few bytes of text may become much memory. */
 TEST(unpack__over_the_limit_of_memory__none)
 {
 	static const char text[] = "[{},[],{\"a\":[1]},\"b\"]";

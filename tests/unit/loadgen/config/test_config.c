@@ -36,7 +36,7 @@ TEST_WITH(table__all_options__sorted_and_explained, options_reset, NULL)
 	}
 }
 
-/* What the program prints when it refuses a command line; options_err was written by whichever function refused it. */
+/* What the program prints when it refuses a command line; whichever function refused it has written options_err. */
 static char *printed_error(void)
 {
 	char *printed = NULL;
@@ -49,7 +49,7 @@ static char *printed_error(void)
 	return printed;
 }
 
-/* A load host takes the values of all options from another host, the leader. */
+/* A load host takes the options' values from another host, the leader. */
 TEST(refused__value_with_control_characters__shown_as_digits)
 {
 	static const char *const before[] = { "", "p99<1", "1", "a,b", "a:1", "nodelay=" };
@@ -157,7 +157,7 @@ TEST_WITH(transport__auto__rdma_where_there_is_a_device, options_reset, NULL)
 	options_taken("--transport auto");
 	assert_int_equal(options.transport, TRANSPORT_TCP);
 	assert_true(options.fell_back);
-	/* Told by name, nothing falls back. */
+	/* An explicit transport never falls back. */
 	options_taken("--transport rdma");
 	assert_int_equal(options.transport, TRANSPORT_RDMA);
 	options_refused("--lead --server x", "--lead: needs --hosts");
@@ -227,14 +227,14 @@ TEST_WITH(rate__range__geometric_steps, options_reset, NULL)
 	assert_int_equal(options.rates.n, 8);
 	for (size_t i = 0; i < 8; i++)
 		assert_int_equal(options.rates.v[i], 1000 << i);
-	/* A sweep is of one number of clients, if no others are given. */
+	/* Without --steps or --clients, a sweep has a single number of clients. */
 	assert_int_equal(options.steps.n, 1);
 	assert_int_equal(options.steps.v[0], 100);
 	options_taken("--rate 10-1000:3 --steps 1,2");
 	assert_int_equal(options.rates.n, 3);
 	assert_int_equal(options.rates.v[1], 100);
 	assert_int_equal(options.steps.n, 2);
-	/* Steps that round to the same are one. */
+	/* Rates that round to the same number count once. */
 	options_taken("--rate 1-3:20");
 	assert_int_equal(options.rates.n, 3);
 	options_taken("--find-rate --slo p99<1ms");
@@ -394,7 +394,7 @@ TEST_WITH(check__open_loop__what_does_not_go_with_it, options_reset, NULL)
 	options_parser_refuses("--numa on", "--numa: on is not allowed; allowed: off or auto");
 }
 
-/* --cpu-list of a server of our own. */
+/* The --cpu-list that a server of our own gets. */
 static const char *server_cpus(const char *arguments)
 {
 	options_taken(arguments);
@@ -408,13 +408,13 @@ TEST_WITH(cpus__server_of_our_own__goes_on_after_the_workers, options_reset, NUL
 	assert_string_equal(server_cpus("--threads 2 --cpu-list 7"), "7");
 	assert_string_equal(server_cpus("--threads 5 --cpu-list 9,3,5"), "5,9,3");
 	assert_string_equal(server_cpus("--threads 4 --cpu-list 0,1,0,1,2-3,8"), "2-3,8,0-1,0-1");
-	/* There are no more workers than clients. */
+	/* There are never more workers than clients. */
 	assert_string_equal(server_cpus("--steps 1 --threads 8 --cpu-list 0-2"), "1-2,0");
 	assert_string_equal(server_cpus("--threads 2 --cpu-list 0-3 --server-cpu-list 6,4-5"), "6,4-5");
 	assert_string_equal(server_cpus("--numa auto --server-cpu-list 1"), "1");
 }
 
-/* The longest list fits. */
+/* The longest possible list fits. */
 TEST_WITH(cpus__most__all_handed_on, options_reset, NULL)
 {
 	char text[6000] = "--threads 1 --cpu-list 0";

@@ -67,7 +67,7 @@ TEST(random__same_seed__same_servers_and_more_clients_take_nothing_away)
 	assert_memory_not_equal(other, dealt, sizeof(other));
 }
 
-/* Within five standard deviations of an even share: sqrt(100000 / 4 x 3 / 4) is 137. */
+/* Within five standard deviations of an even share; one is sqrt(100000 / 4 x 3 / 4) = 137. */
 TEST(random__many__about_evenly)
 {
 	uint32_t dealt[4];

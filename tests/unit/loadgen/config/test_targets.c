@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/config/targets.c, and of the options that go with several servers. */
+/* Unit tests of loadgen/config/targets.c, and of options together with several servers. */
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"
 
@@ -80,7 +80,7 @@ TEST_WITH(options__several_targets__a_thread_for_each, options_reset, NULL)
 	options_taken("--targets a,b,c --threads 4 --clients 10");
 	assert_int_equal(options.threads, 4);
 	assert_int_equal(options.threads_asked, 0);
-	/* Fewer clients than servers. */
+	/* There are fewer clients than servers. */
 	options_taken("--targets a,b,c --clients 1");
 	assert_int_equal(options.threads, 3);
 }

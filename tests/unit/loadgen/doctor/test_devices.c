@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/devices.c and finding.c: machines made of files in a folder. */
+/* Unit tests of loadgen/doctor/devices.c and finding.c, with machines that are files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static void look(void)
 	machine_look(devices_check);
 }
 
-/* A wrong one is what the exit status says. */
+/* The finding is wrong, so the exit status is 1. */
 static void mended_by(const char *check, const char *mend)
 {
 	machine_mended_by(check, mend);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/firewall.c: kernels made of files in a folder. */
+/* Unit tests of loadgen/doctor/firewall.c, with kernels that are files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
 #include "loadgen/doctor/checks.h"
@@ -45,7 +45,7 @@ TEST(firewall__nftables__ports_that_are_needed)
 	assert_int_equal(findings_status(&machine_found), 0);
 }
 
-/* The list of what is built in is missing in a container. */
+/* A container has no list of built-in modules. */
 TEST(firewall__unknown_whether_nftables_is_built_in__noted)
 {
 	machine_take(BUILT_IN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/gids.c and base/ports.c: ports made of files in a folder. */
+/* Unit tests of loadgen/doctor/gids.c and base/ports.c, with ports that are files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdio.h>
@@ -79,7 +79,7 @@ TEST(gids__more_than_a_line_holds__counted)
 	machine_says("gid-type", FINDING_FINE, " more");
 }
 
-/* The address is there, so that no address mends it. */
+/* The address exists, so adding one mends nothing. */
 TEST(gids__address_of_roce_v1_only__wrong)
 {
 	put_gid(3, NO_GID, "");
@@ -98,7 +98,7 @@ TEST(gids__link_local_only__mend_adds_an_address)
 	machine_mended_by("gid-type", "ip address add 10.77.0.1/16 dev eth0");
 }
 
-/* Others with IPv6 can come. */
+/* Clients with IPv6 can connect. */
 TEST(gids__ipv6_only__noted_and_of_a_type_that_serves)
 {
 	put_gid(2, NO_GID, "");

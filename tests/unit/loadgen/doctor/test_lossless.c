@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/lossless.c: devices made of files in a folder, and a driver that says what a test wants.
- */
+/* Unit tests of loadgen/doctor/lossless.c, with devices that are files in a folder, and a driver that answers as the
+ * test wants. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ TEST(dscp__a_default__fine)
 	machine_says("dscp", FINDING_FINE, "mlx5_0 port 1: packets have DSCP 26 (a default_roce_tos of 106)");
 }
 
-/* The ECN bits are no DSCP. */
+/* The ECN bits are not part of the DSCP. */
 TEST(dscp__zero__mend_sets_it)
 {
 	machine_put(TOS, "2\n");

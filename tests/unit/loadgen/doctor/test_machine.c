@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/machine.c: machines made of files in a folder. */
+/* Unit tests of loadgen/doctor/machine.c, with machines that are files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ TEST(machine__container_and_wsl__noted)
 	assert_int_equal(findings_status(&machine_found), 0);
 }
 
-/* What WSL's own virtual machine says of itself is of no interest. */
+/* The identity of WSL's own virtual machine does not matter. */
 TEST(machine__wsl_on_hyper_v__no_cloud)
 {
 	machine_put("/proc/sys/kernel/osrelease", "4.4.0-19041-Microsoft\n");
@@ -60,7 +60,7 @@ TEST(machine__clouds__noted_by_name)
 	assert_int_equal(findings_status(&machine_found), 0);
 }
 
-/* A Hyper-V of one's own. */
+/* A private Hyper-V host. */
 TEST(machine__hyper_v_without_azures_tag__no_cloud)
 {
 	machine_put("/sys/class/dmi/id/sys_vendor", "Microsoft Corporation\n");

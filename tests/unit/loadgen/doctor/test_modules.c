@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/modules.c: kernels made of files in a folder. */
+/* Unit tests of loadgen/doctor/modules.c, with kernels that are files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ TEST(modules__all_loaded__fine_and_named)
 	assert_int_equal(machine_found.n, 2);
 }
 
-/* By the list, whose files may have '-', or by a folder of parameters alone. */
+/* Found in the list, where file names may contain '-', or only by a folder of parameters. */
 TEST(modules__built_in__fine_and_said)
 {
 	put_core();
@@ -67,7 +67,7 @@ TEST(modules__missing__mend_loads_those)
 	machine_mended_by("modules", "modprobe -a ib_uverbs rdma_ucm");
 }
 
-/* In a container there is often no list of what is built in: then what a module has made tells. */
+/* Containers often lack the list of built-in modules; then the files that a module makes prove it. */
 TEST(modules__no_list__known_by_what_they_made)
 {
 	machine_take(BUILT_IN);

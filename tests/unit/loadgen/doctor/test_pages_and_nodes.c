@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/pages_and_nodes.c: machines made of files in a folder. */
+/* Unit tests of loadgen/doctor/pages_and_nodes.c, with machines that are files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
@@ -95,7 +95,7 @@ TEST(numa__device_beside_this_process__fine)
 	machine_says("numa", FINDING_FINE, "mlx5_0 is at node 1 of 2, whose CPUs are 0-511,512-1023");
 }
 
-/* CPU 1023 is one that this machine does not have. */
+/* This machine has no CPU 1023. */
 TEST(numa__device_elsewhere__mend_moves_the_shell)
 {
 	machine_put(NODES "/node1/cpulist", "1023\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/measurement/network.c: what a side's ports did between two readings, of each driver's names, and of
- * readings that are none. */
+/* Unit tests of loadgen/measurement/network.c: what the ports of one side did between two readings, with the counter
+ * names of each driver, and with invalid readings. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* A port's reading, from the text of its counters. */
+/* A port's reading, from its counters as text. */
 static json_t *port_of(bool software, const char *counters, const char *netdev_counters)
 {
 	json_t *a = json_loads(counters, 0, NULL), *b = json_loads(netdev_counters, 0, NULL);
@@ -27,7 +27,7 @@ static json_t *reading(json_int_t ns, json_t *port)
 	return json_pack("{s:s, s:I, s:[o]}", "read_at", "2026-11-22T10:00:00.125Z", "read_ns", ns, "ports", port);
 }
 
-/* The side of one port over 2 s. */
+/* The figures of a side with one port, over 2 s. */
 static json_t *side(bool software, bool loopback, const char *begin, const char *end, const char *netdev_begin,
 		    const char *netdev_end)
 {
@@ -142,7 +142,7 @@ TEST(rxe__on_a_wire__bytes_of_the_interface_and_packets_of_its_own)
 	is_number(o, "packets_out", 1000);
 	is_number(o, "other_packets", 30);
 	is_number(o, "out_of_sequence", 2);
-	/* What the kernel says of a software device's link is made up. */
+	/* The kernel invents a line rate for software devices. */
 	is_null(o, "line_bits_per_s");
 	is_null(o, "used_ratio");
 }
@@ -171,7 +171,7 @@ TEST(loopback__whatever_the_interface_says__no_bytes)
 	json_decref(o);
 }
 
-/* Nobody said so, but the interface saw fewer packets than the device sent. */
+/* It is not marked as loopback, but the interface saw fewer packets than the device sent. */
 TEST(an_interface_without_the_packets__found_to_be_loopback)
 {
 	json_t *o = side(true, false, RXE_BEGIN, RXE_END, NETDEV_BEGIN,
@@ -198,11 +198,11 @@ TEST(counters__that_begin_anew__only_at_32_bits)
 	assert_true(growth("0", "9007199254740993") >= 9007199254740992.0);
 	assert_true(growth("4294967290", "10") == 16);
 	assert_true(growth("3000000000", "5") == 1294967301.0);
-	/* Set back: not known. */
+	/* The counter was reset, so its growth is unknown. */
 	assert_true(isnan(growth("1000", "10")));
 	assert_true(isnan(growth("4294967290", "4294967200")));
 	assert_true(isnan(growth("5000000000", "10")));
-	/* Stuck at its end. */
+	/* The counter is stuck at its maximum. */
 	assert_true(isnan(growth("4294967295", "4294967295")));
 	assert_true(isnan(growth("17", "4294967295")));
 	assert_true(isnan(growth("-5", "5")));
@@ -226,10 +226,10 @@ TEST(rails__added_up__unknown_if_one_is)
 	is_number(o, "bytes_in", 25);
 	is_null(o, "packets_out");
 	is_number(o, "line_bits_per_s", 200e9);
-	is_number(o, "used_ratio", 900000 * 8 / 100e9);	/* the rail that is used most */
+	is_number(o, "used_ratio", 900000 * 8 / 100e9);	/* of the rail with the highest use */
 	is_number(json_array_get(json_at(o, "ports"), 1), "bytes_out", 900000);
 	json_decref(o);
-	/* Another device in its place: no difference of the two. */
+	/* Another device took its place, so there is no difference. */
 	json_object_set_new(json_array_get(json_at(a, "ports"), 1), "device", json_string("dev2"));
 	o = network_side_json(a, b, false);
 	is_null(o, "bytes_out");
@@ -237,8 +237,7 @@ TEST(rails__added_up__unknown_if_one_is)
 	json_decref(o);
 }
 
-/* A server may say anything. */
-/* 2^53 ns, which a double still tells apart, are 104 days. */
+/* 2^53 ns, up to which a double counts single nanoseconds, are 104 days. */
 TEST(a_machine_up_for_years__window_known)
 {
 	const json_int_t year = 365 * 86400 * SECOND;
@@ -268,6 +267,7 @@ TEST(an_interface_without_counters__no_source)
 	json_decref(o);
 }
 
+/* A server may send anything. */
 TEST(readings_that_are_none__null_and_no_crash)
 {
 	static const char *const texts[] = { "null", "7", "\"x\"", "[]", "{}", "{\"ports\": 7}", "{\"ports\": []}",

@@ -38,7 +38,7 @@ TEST(sum__what_is_in_the_list__adds)
 	CHECK("{\"a\": 5}", "{\"a\": 5}");
 }
 
-/* A percentile, a ratio, a time, a name. */
+/* A percentile, a ratio, a time or a name cannot be added. */
 TEST(sum__what_is_not_in_the_list__null)
 {
 	CHECK("{\"p99\": null, \"in\": {\"c\": null}}", "{\"p99\": 1, \"in\": {\"c\": 2}}", "{\"p99\": 1, \"in\": {\"c\": 2}}");
@@ -55,7 +55,7 @@ TEST(sum__not_known_of_one__null)
 	CHECK("{\"mixed\": null}", "{\"mixed\": {\"x\": 1}}", "{\"mixed\": 1}");
 }
 
-/* Counts of which only those that happened are written. */
+/* Only counts of events that happened are written. */
 TEST(sum__group__what_is_missing_is_none)
 {
 	CHECK("{\"in\": {\"group\": {\"full\": 3, \"busy\": 5}}}", "{\"in\": {\"group\": {\"full\": 3}}}",
@@ -72,7 +72,7 @@ TEST(sum__no_objects__null)
 	assert_null(json_sum((json_t *[]){ number, object }, 2, adds));
 }
 
-/* A server's report may be anything. */
+/* A server's report may contain anything. */
 TEST(sum__deep__ends)
 {
 	json_auto_t *of = json_integer(1), *sum = NULL;

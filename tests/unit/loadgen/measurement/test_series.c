@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/measurement/series.c: what is kept of samples, and what follows from two of them. */
+/* Unit tests of loadgen/measurement/series.c: which samples are kept, and what follows from two of them. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A sample a second: 0.5 s of CPU time in each, the machine a quarter busy. */
+/* Adds one sample per second: 0.5 s of CPU time in each, with the machine a quarter busy. */
 static void add(unsigned i)
 {
 	sample.taken_ns = (i + 7) * UINT64_C(1000000000);
@@ -83,11 +83,11 @@ TEST(peak__rise_and_fall__the_most_and_of_free_memory_the_least)
 	add(3);
 	assert_true(p->samples == 1);
 	assert_true(p->v[SAMPLE_FDS] == 20);
-	/* It compares with the sample before the step. */
+	/* The first sample of a step is compared with the one before it. */
 	assert_true(fabs(p->cpus - 0.5) < 1e-9);
 }
 
-/* What grew is less in another process. */
+/* A smaller counter means another process. */
 TEST(cpus__another_server__unknown)
 {
 	add(5);
@@ -157,7 +157,7 @@ TEST(json__threads_come_and_go__a_column_for_each_name)
 	json_decref(o);
 }
 
-/* More names than there are columns, as a hostile server may send. */
+/* A hostile server may send more names than there are columns. */
 TEST(json__thousands_of_thread_names__bounded)
 {
 	char name[16];

@@ -16,7 +16,7 @@
 
 #define WORKERS 2
 
-/* The workers are played by the test. */
+/* The test plays the workers. */
 struct worker {
 	struct worker_stats stats;
 };
@@ -76,7 +76,7 @@ static void collect(void)
 	step_collect(s, workers, WORKERS, &cfg);
 }
 
-/* The worker measured for `seconds` and counted this many messages. */
+/* Lets a worker have measured for `seconds` and counted this many messages. */
 static void measured(int worker, double seconds, uint64_t messages)
 {
 	struct worker_stats *st = &workers[worker]->stats;
@@ -146,7 +146,7 @@ TEST(collect__two_workers__sums)
 	assert_int_equal(s->failures.n, 2);
 }
 
-/* Replies that were missing: their clients were connected when traffic was stopped, and failed then. */
+/* Replies were missing: their clients were connected when traffic was stopped, and failed afterwards. */
 TEST(collect__clients_lost_after_the_traffic__not_held)
 {
 	s->connected_held = 10;
@@ -159,7 +159,7 @@ TEST(collect__clients_lost_after_the_traffic__not_held)
 	assert_int_equal(s->connected_held, 0);
 }
 
-/* How many clients of a worker whose device failed were dropped, and how many failed. */
+/* Checks how many clients of a worker whose device failed count as dropped, and how many as failed. */
 static void assert_gone(struct worker_stats st, uint32_t dropped, uint32_t failed)
 {
 	s->dropped = s->failed = 0;
@@ -175,7 +175,7 @@ TEST(count_gone__while_connecting__those_on_their_way_failed)
 	assert_gone((struct worker_stats){ .attempted = 10, .live = 3, .failed = 1, .connecting = 4, .parked = 1, .waiting = 1 }, 3, 6);
 }
 
-/* Sixteen had left in order. */
+/* Sixteen clients had left normally. */
 TEST(count_gone__while_disconnecting__only_those_still_there)
 {
 	assert_gone((struct worker_stats){ .attempted = 20, .live = 3, .leaving = 1 }, 3, 0);
@@ -209,7 +209,7 @@ TEST(collect__worker_begins_to_measure_late__late_by_that)
 	assert_int_equal(s->clock_late_ns, 30);
 }
 
-/* Workers start and stop a little apart: each has its own window. */
+/* Workers start and stop at slightly different times, so each has its own window. */
 TEST(collect__windows_apart__rates_of_each_added)
 {
 	measured(0, 2, 4000);
@@ -246,7 +246,7 @@ TEST(collect__busiest_worker__saturated_above_95_percent)
 		s->begin.now_ns = 3 * NS_PER_S;
 		s->end.now_ns = 13 * NS_PER_S;
 		s->generator_saturated = false;
-		/* Not the one that was the busiest before. */
+		/* The busiest worker is not the one that had been busiest before. */
 		s->begin.worker_cpu_ns[0] = 90 * NS_PER_S;
 		s->end.worker_cpu_ns[0] = 90 * NS_PER_S;
 		s->begin.worker_cpu_ns[1] = 7 * NS_PER_S;
@@ -259,8 +259,6 @@ TEST(collect__busiest_worker__saturated_above_95_percent)
 	collect();
 	assert_false(s->generator_saturated);
 }
-
-/* ---- Little's law ---- */
 
 /* Two threads on one CPU get half of it each. */
 TEST(collect__threads_share_a_cpu__saturated_when_it_is_used_up)
@@ -278,7 +276,9 @@ TEST(collect__threads_share_a_cpu__saturated_when_it_is_used_up)
 	}
 }
 
-/* 10 clients x 4 in flight, 1 ms and 3 ms: 40 / 2 ms is 20,000 a second. */
+/* ---- Little's law ---- */
+
+/* 10 clients x 4 in flight, with round trips of 1 ms and 3 ms: 40 / 2 ms is 20,000 a second. */
 TEST(residual__constructed__exact)
 {
 	s->connected_held = 10;
@@ -292,13 +292,13 @@ TEST(residual__constructed__exact)
 	s->messages_per_s = 30000;
 	assert_float_equal(step_littles_residual(s, &cfg), -0.5, 1e-9);
 	s->messages_per_s = 20000;
-	s->connected_held = s->senders = 20;	/* half of the clients are not really there */
+	s->connected_held = s->senders = 20;	/* half of the clients do nothing */
 	assert_float_equal(step_littles_residual(s, &cfg), 0.5, 1e-9);
 	cfg.inflight = 2;
 	assert_float_equal(step_littles_residual(s, &cfg), 0, 1e-9);
 }
 
-/* Two clients x 4 in flight, measured for 2 s: those of one took 3 s and began 1 s before it, those of the other never end. */
+/* 2 clients x 4 in flight, measured for 2 s: one's round trips began 1 s before and take 3 s, the other's never end. */
 TEST(residual__round_trips_longer_than_the_measured_time__exact)
 {
 	measured(0, 2, 4);
@@ -335,7 +335,7 @@ static bool is_steady(void)
 	return s->steady;
 }
 
-/* Throughput and p99 of 11 intervals in straight lines. */
+/* True if 11 intervals count as steady whose throughput and p99 lie on straight lines. */
 static bool is_line_steady(double rate_step, double p99_step)
 {
 	s->n_intervals = 0;
@@ -349,7 +349,7 @@ TEST(steady__flat__yes)
 	assert_true(is_line_steady(0, 0));
 }
 
-/* 10 d / (1000 + 5 d) is 0.1 at 10.526 up and at 9.524 down. */
+/* 10 d / (1000 + 5 d) is 0.1 at d = 10.526 upwards and at 9.524 downwards. */
 TEST(steady__throughput_drifts_more_than_10_percent__no)
 {
 	assert_true(is_line_steady(10.5, 0));
@@ -358,7 +358,7 @@ TEST(steady__throughput_drifts_more_than_10_percent__no)
 	assert_false(is_line_steady(-9.6, 0));
 }
 
-/* 10 d / (50000 + 5 d) is 0.5 at 3333 up and at 2000 down. */
+/* 10 d / (50000 + 5 d) is 0.5 at d = 3333 upwards and at 2000 downwards. */
 TEST(steady__p99_drifts_more_than_half__no)
 {
 	assert_true(is_line_steady(0, 3330));
@@ -397,7 +397,7 @@ TEST(steady__four_intervals__cannot_tell)
 	assert_false(is_steady());
 }
 
-/* An interval with too few samples for a p99 has none; that is no p99 of 0. */
+/* An interval with too few samples has no p99, which must not count as a p99 of 0. */
 TEST(steady__intervals_without_p99__left_out)
 {
 	for (int i = 0; i < 12; i++)
@@ -406,7 +406,7 @@ TEST(steady__intervals_without_p99__left_out)
 	for (uint32_t i = 0; i < s->n_intervals; i++)
 		s->intervals[i].p99_ns = 0;
 	assert_true(is_steady());
-	/* Three do not make a trend; five do. */
+	/* Three values do not make a trend; five do. */
 	for (uint32_t i = 0; i < 3; i++)
 		s->intervals[i].p99_ns = 50000 * (i + 1);
 	assert_true(is_steady());
@@ -426,7 +426,7 @@ static json_t *server_report(double uptime_s, double cpu_s, int net_bytes)
 			 "mrs", 1, "pinned_bytes", 4096, "stages_ns", "tls_accept", 77);
 }
 
-/* Of the ports: a device that has sent as many bytes as it received. */
+/* A reading with one device, which has sent as many bytes as it received. */
 static json_t *network_reading(int s_of_clock, int bytes)
 {
 	return json_pack("{s:I, s:[{s:s, s:i, s:{s:i, s:i}}]}", "read_ns", (json_int_t)s_of_clock * 1000000000, "ports",
@@ -490,7 +490,7 @@ TEST(generator_cpus__two_moments__cpu_per_second)
 	assert_true(isnan(step_generator_cpus(s)));	/* not measured */
 	s->measured = true;
 	assert_float_equal(step_generator_cpus(s), 0.5, 1e-9);
-	/* Out of descriptors: the second moment could not be read. */
+	/* The process was out of descriptors, so the second moment could not be read. */
 	memset(&s->end.generator, 0, sizeof(s->end.generator));
 	assert_true(isnan(step_generator_cpus(s)));
 }
@@ -539,7 +539,7 @@ static void assert_all_numbers_finite(const json_t *o)
 		assert_all_numbers_finite(v);
 }
 
-/* The step's element as a reader gets it: written and parsed again. */
+/* Returns the step's element as a reader gets it: written and parsed again. */
 static json_t *to_json(void)
 {
 	json_t *o = step_json(s, &cfg, workers, WORKERS), *back;
@@ -634,7 +634,7 @@ static void assert_members(const json_t *o, const char *const *names, size_t n)
 			fail_msg("there is no %s", names[i]);
 }
 
-/* Also when nothing at all was measured. */
+/* Even if nothing at all was measured. */
 TEST(json__any_step__exactly_the_documented_members)
 {
 	for (int full = 0; full < 2; full++) {
@@ -675,7 +675,7 @@ TEST(json__full_step__the_right_figures)
 		{ "resources.generator.threads", 4 }, { "resources.generator.qps", 10 },
 		{ "resources.generator.cqs", 2 }, { "resources.generator.mrs", 4 },
 		{ "resources.server.switches_voluntary", 500 }, { "resources.server.switches_involuntary", 5 },
-		/* 2 CPUs, or 0.8, over 20,000 operations a second. */
+		/* 2 CPUs of the server and 0.8 of the generator, over 20,000 operations a second. */
 		{ "resources.server.cpu_ns_per_op", 100000 }, { "resources.server.switches_per_op", 101. / 20000 },
 		{ "resources.generator.switches_voluntary", 100 }, { "resources.generator.switches_involuntary", 10 },
 		{ "resources.generator.cpu_ns_per_op", 40000 }, { "resources.generator.switches_per_op", 22. / 20000 },
@@ -755,7 +755,7 @@ TEST(json__sends__only_of_a_workload_that_joins)
 	json_decref(o);
 }
 
-/* Round trips of 1 us and of 2,001 ns, and a half of each. */
+/* Round trips of 1 us and 2,001 ns, and half of each. */
 TEST(json__round_trips__half_of_each_beside_them)
 {
 	static const struct workload bounced = { .streams = 1, .round_trip = true };
@@ -824,7 +824,7 @@ TEST(json__two_directions__each_with_its_fairness_and_head_of_line)
 		measured(i, 5, 30);
 		counter_set(&st->kind_measured[1], 20);
 		record(st->hists.kind_response[1], 5000, 20);
-		/* A client of the first worker got 5, one of the second 15. */
+		/* The first worker's client got 5 operations, the second one's 15. */
 		counter_set(&st->streams[1].fair.n, 1);
 		counter_set(&st->streams[1].fair.sum, i ? 15 : 5);
 		counter_set(&st->streams[1].fair.min, i ? 15 : 5);
@@ -856,7 +856,7 @@ TEST(json__server_gone_or_asked_twice_at_once__nulls)
 	o = to_json();
 	assert_null_at(o, "resources.server.cpu_user_s");
 	assert_null_at(o, "resources.server.rss_bytes");
-	/* The stages are the step's: the report after it has them too. */
+	/* The stages belong to the whole step, so the report after it has them too. */
 	assert_number_at(o, "server_stages_ns.tls_accept", 77);
 	json_decref(o);
 	s->end.server = json_incref(s->begin.server);
@@ -904,7 +904,7 @@ TEST(json__interval_without_p99__null)
 
 /* ---- validity ---- */
 
-/* Exactly these flags, separated by spaces. */
+/* Checks for exactly these flags, separated by spaces. */
 static void assert_validity(const char *expected)
 {
 	json_t *o = to_json(), *v;
@@ -982,7 +982,7 @@ TEST(validity__server_counts_others__flagged_unless_unknown)
 	assert_validity("server_counts_differ");
 	s->server_connected = -1;
 	assert_validity("");
-	/* Counted when all were up; what was lost later makes no difference. */
+	/* The server is asked when all clients are connected; later losses make no difference. */
 	s->server_connected = 10;
 	s->connected_held = 9;
 	s->messages_per_s = 18000;

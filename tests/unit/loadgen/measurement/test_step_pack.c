@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/measurement/step_pack.c and step_merge.c: what several hosts measured, merged, is what one host would have
- * measured with all their samples; a damaged step is refused whole. */
+/* Unit tests of loadgen/measurement/step_pack.c and step_merge.c: the merged steps of several hosts equal the step of
+ * one host with all their samples; a damaged step is refused completely. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #define TARGET 40
 #define MANY 64
 
-/* The workers are played by the test: the last one is that of a host that measured everything. */
+/* The test plays the workers; the last one belongs to a host that measured everything. */
 struct worker {
 	struct worker_stats stats;
 };
@@ -64,7 +64,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* --- samples, dealt to a host and to the one that has everything --- */
+/* --- samples, which go to a host and to the one that has everything --- */
 
 static void both_count(int host, size_t offset, uint64_t n)
 {
@@ -145,7 +145,7 @@ static void deal(int n_hosts, uint64_t *seed, int samples)
 	}
 }
 
-/* As it comes from another host: written and parsed. */
+/* Packs a step as it comes from another host: written and parsed. */
 static json_t *pack(int host)
 {
 	json_t *o = step_pack(steps[host], &cfg, &workers[host], 1), *back;
@@ -248,7 +248,7 @@ static void assert_same(const struct step *a, const struct step *b)
 
 /* --- tests --- */
 
-/* 6 deals of up to 3,000 samples to 1 to 9 hosts. */
+/* 6 deals of up to 3,000 samples to between 1 and 9 hosts. */
 TEST(merge__random_samples__as_of_one_host)
 {
 	uint64_t seed = 7;
@@ -258,7 +258,7 @@ TEST(merge__random_samples__as_of_one_host)
 		struct step *into;
 
 		deal(n_hosts, &seed, (int)(unit_random(&seed) % 3000));
-		/* What the ramp counts itself is no worker's. */
+		/* The ramp counts these itself, not the workers. */
 		steps[HOSTS_MAX]->connected_peak = 4 * (uint32_t)n_hosts;
 		steps[HOSTS_MAX]->connected_held = steps[HOSTS_MAX]->senders = 0;
 		for (uint32_t i = 0; i < 8; i++)
@@ -323,7 +323,7 @@ TEST(merge__resources__differences_added)
 	assert_true(json_is_null(json_at(o, "resources.machine.busy_s")));
 	assert_int_equal(json_array_size(json_object_get(o, "saturated_hosts")), 0);
 	json_decref(o);
-	/* One host that could not read what it uses: nothing is known of all. */
+	/* If one host could not read its own use, the sum is unknown. */
 	steps[3]->begin.generator.rss_bytes = 0;
 	merge(into, 3);
 	o = step_json(into, &cfg, NULL, 0);
@@ -349,7 +349,7 @@ TEST(merge__one_unsteady_host__not_steady)
 	step_free(into);
 }
 
-/* Two servers, each with some of the clients of each host: what the hosts had of a server is added up. */
+/* Two servers, each with some clients of each host: the hosts' figures for a server are added. */
 TEST(merge__two_servers__each_added_up)
 {
 	static const uint32_t dealt[] = { 3, 1 };
@@ -382,7 +382,7 @@ TEST(merge__two_servers__each_added_up)
 	step_free(into);
 }
 
-/* Many hosts, with samples of all magnitudes. Prints what a host takes (docs/scale.md). */
+/* Many hosts, with samples of all magnitudes. Prints what each host costs (docs/cluster.md). */
 TEST(merge__many_hosts__all_counted)
 {
 	uint64_t seed = 3, begun, bytes;
@@ -439,7 +439,7 @@ static void assert_refused(const char *path, json_t *v, const char *named)
 	step_free(before);
 }
 
-/* An object with so many levels of arrays in it. */
+/* An object with this many levels of arrays in it. */
 static json_t *nested(unsigned levels)
 {
 	json_t *v = json_integer(1);
@@ -513,7 +513,7 @@ static json_t *random_value(uint64_t *seed)
 	}
 }
 
-/* Damages one value somewhere below. */
+/* Damages one value somewhere below `o`. */
 static void mutate(json_t *o, uint64_t *seed)
 {
 	size_t n = json_is_object(o) ? json_object_size(o) : json_array_size(o), at, i = 0;
@@ -548,7 +548,7 @@ static void mutate(json_t *o, uint64_t *seed)
 	}
 }
 
-/* What is added is added whole: after a refusal the step is as before, and after a success it counts one host more. */
+/* A step is added completely or not at all: a refusal changes nothing, a success counts one host more. */
 TEST(merge__random_damage__never_half)
 {
 	struct step *into, *before;
@@ -587,7 +587,7 @@ TEST(merge__random_damage__never_half)
 	step_free(before);
 }
 
-/* A step takes megabytes, again and again. */
+/* Steps take megabytes again and again, so keep freed memory. */
 static int keep_memory(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/measurement/step.c and step_json.c: what is said of each client, of those that come and go, and of
+/* Unit tests of loadgen/measurement/step.c and step_json.c: figures per client, of clients that come and go, and of
  * handshakes by their kind. */
 #include "tests/unit/helpers/unit.h"
 
@@ -47,7 +47,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* What a worker publishes of clients that got these numbers of replies. */
+/* Publishes a worker's figures for clients that got these numbers of replies. */
 static void share(const uint64_t *replies, size_t n)
 {
 	struct worker_stats *st = &worker->stats;
@@ -94,7 +94,7 @@ TEST(jain__one_has_all__one_over_n)
 
 TEST(jain__over_two_workers__as_over_one)
 {
-	/* 36 / (3 x 14) for 1, 2, 3. */
+	/* Jain's index is 36 / (3 x 14) for 1, 2, 3. */
 	share((uint64_t[]){ 1, 2 }, 2);
 	collect();
 	share((uint64_t[]){ 3 }, 1);
@@ -126,7 +126,7 @@ TEST(active__some_of_those_held__that_many)
 	assert_int_equal(step_active(s, &cfg), 0);
 }
 
-/* Of 300 a second, which 11 clients of all hosts begin, the six here begin 6 in 11. */
+/* Of 300 operations a second by 11 clients on all hosts, the six clients of this host begin 6 in 11. */
 TEST(offered__rate_of_all_hosts__share_of_those_here)
 {
 	s->rate = 300;
@@ -147,7 +147,7 @@ TEST(residual__some_active__their_population)
 	for (int i = 0; i < 8; i++)
 		hist_record(s->hists.response, NS_PER_S / 2);
 	s->senders = 2;
-	/* 2 clients, 4 a second, half a second each. */
+	/* 2 clients, 4 operations a second, half a second each. */
 	assert_float_equal(step_littles_residual(s, &cfg), 0, 1e-3);
 	s->senders = 10;
 	assert_float_equal(step_littles_residual(s, &cfg), 0.8, 1e-3);
@@ -170,7 +170,7 @@ TEST(memory__held_clients__shares_and_growth)
 	assert_float_equal(step_rss_per_client(s), 100, 1e-9);
 	assert_float_equal(step_pinned_per_client(s), 10, 1e-9);
 	assert_float_equal(step_kernel_per_client(s), 100, 1e-9);
-	/* The later report counts, where there is one. */
+	/* If there is a later report, it counts. */
 	s->end.server = report(800, 40, 1800);
 	assert_float_equal(step_rss_per_client(s), 200, 1e-9);
 	assert_float_equal(step_kernel_per_client(s), 200, 1e-9);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/output/find.c: what the verdict of a search says, above all where the load hosts were the limit. */
+/* Unit tests of loadgen/output/find.c: the verdict of a search, above all if the load hosts were the limit. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void hosts_are(uint32_t n)
 	}
 }
 
-/* A probe and its step, in which the hosts of these ranks had no more to give; -1: none. */
+/* Adds a probe and its step, in which the hosts with these ranks were at their limit; -1: none. */
 static void probe(uint32_t clients, enum slo_result slo, int rank, int other)
 {
 	struct capacity_probe p = { .clients = clients, .of = CAPACITY_SLO, .purpose = CAPACITY_DOUBLE, .repetition = 1, .slo = slo };
@@ -60,7 +60,7 @@ static void probe(uint32_t clients, enum slo_result slo, int rank, int other)
 	capacity_tell(&oc.capacity, &p);
 }
 
-/* The verdict's only row says so. */
+/* The verdict's only row must be this one. */
 static void expect_verdict(const char *criterion, const char *result, const char *text)
 {
 	const json_t *row = json_array_get(oc.verdict, 0);
@@ -77,7 +77,7 @@ static void expect_verdict(const char *criterion, const char *result, const char
 TEST(verdict__a_host_had_no_more_to_give__names_it_and_says_add_hosts)
 {
 	hosts_are(3);
-	probe(40, SLO_PASS, 0, -1);	/* met all the same: no reason to name load1 */
+	probe(40, SLO_PASS, 0, -1);	/* the SLO was met all the same, so load1 need not be named */
 	probe(80, SLO_INCONCLUSIVE, 1, 2);
 	find_add_verdict(&oc);
 	expect_verdict("capacity", "inconclusive", "40 clients met the SLO; with 80, load2, load3 had no more to give: add hosts");
@@ -100,7 +100,7 @@ TEST(verdict__one_host_or_none_at_its_limit__does_not_say_add_hosts)
 	char text[200];
 
 	probe(40, SLO_PASS, -1, -1);
-	probe(80, SLO_INCONCLUSIVE, 0, -1);	/* without other hosts there is no name */
+	probe(80, SLO_INCONCLUSIVE, 0, -1);	/* without several hosts there is no name */
 	assert_string_equal(find_hosts_at_limit(&oc, 80, text, sizeof(text)), "");
 	find_add_verdict(&oc);
 	expect_verdict("capacity", "inconclusive", "with 80 the generator had no more to give, or too few samples were taken to tell");

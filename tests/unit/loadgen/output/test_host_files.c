@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/output/host_files.c: what a load host hands in, and what the leader takes of it. */
+/* Unit tests of loadgen/output/host_files.c: the files that a load host hands in, and those that the leader accepts. */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/output/load_hosts.c: what hosts said, of any origin, becomes hosts[] of run.json; and of the names of
- * those that had no more to give (loadgen/analysis/read.c). */
+/* Unit tests of loadgen/output/load_hosts.c: the reports of hosts, which may contain anything, become hosts[] of
+ * run.json; and of the names of hosts at their limit (loadgen/analysis/read.c). */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
@@ -50,11 +50,11 @@ TEST_WITH(about__known_and_unknown__only_what_is_understood, set_up, tear_down)
 	load_hosts_clock(h, 1, -5, 3);
 	load_hosts_lost(h, 2, 1.5, "first");
 	load_hosts_lost(h, 2, 2.5, "second");
-	/* A name that was cut in the middle of a character. */
+	/* The name was cut in the middle of a character. */
 	load_hosts_lost(h, 0, 3.5, "host g\xc3");
 	a = load_hosts_json(h);
 	assert_int_equal(json_array_size(a), 3);
-	/* It begins no line of the summary. */
+	/* A name cannot begin a line of the summary. */
 	assert_string_equal(json_text_at(json_array_get(a, 1), "name"), "load1\\x0aAll criteria are met");
 	assert_string_equal(json_text_at(json_array_get(a, 1), "about.kernel"), "6.1");
 	assert_int_equal(json_number_at(json_array_get(a, 1), "about.cores"), 8);
@@ -86,7 +86,7 @@ TEST_WITH(step__three_starts__skew_from_the_first, set_up, tear_down)
 	assert_int_equal(json_number_at(json_array_get(json_at(json_array_get(a, 2), "steps"), 0), "start_skew_ns"), 0);
 	assert_int_equal(json_number_at(json_array_get(json_at(json_array_get(a, 2), "steps"), 0), "step"), 4);
 	assert_int_equal(json_array_size(json_at(json_array_get(a, 2), "steps")), 1);
-	/* Without clients it measured nothing. */
+	/* A host without clients measured nothing. */
 	assert_true(json_is_null(json_at(json_array_get(json_at(json_array_get(a, 1), "steps"), 0), "own")));
 	json_decref(a);
 	load_hosts_begin_step(h, 5);
@@ -113,7 +113,7 @@ TEST(at_limit__smallest_step_of_so_many__its_hosts_by_name)
 	json_decref(one);
 }
 
-/* Names that fill the text. */
+/* The names of the first hosts fill the text. */
 TEST(at_limit__many_hosts__the_rest_counted)
 {
 	json_t *hosts = json_array(), *ranks = json_array(), *step;

@@ -22,11 +22,11 @@
 #define SECOND	    1750000000
 #define SECOND_TEXT "20250615T150640Z"
 
-static char dir[SCRATCH_MAX];	/* everything is made below it */
+static char dir[SCRATCH_MAX];	/* the tests make everything below it */
 static char err[PATH_MAX + 200];
 static time_t now;
 
-/* In place of libc's: two runs in the same second, whatever the machine's speed. */
+/* Replaces libc's, so that two runs can begin in the same second on any machine. */
 time_t time(time_t *out)
 {
 	if (out)
@@ -49,7 +49,7 @@ static int tear_down(void **state)
 	return scratch_remove(dir);
 }
 
-/* Path of a file below `dir`; valid until the fourth next call. */
+/* The path of a file below `dir`; valid until the fourth call after this one. */
 static const char *below(const char *file)
 {
 	static char paths[4][PATH_MAX];
@@ -203,7 +203,7 @@ TEST(new__no_room__refused_with_the_numbers_and_nothing_made)
 	assert_int_equal(rmdir(below("a")), 0);
 }
 
-/* As with a quota that is used up: the file system says that there is room. */
+/* As with an exhausted quota: the file system claims to have room. */
 TEST(new__nothing_can_be_written__refused_and_nothing_left)
 {
 	disk_room = 0;
@@ -234,7 +234,7 @@ TEST(event__several__a_json_object_a_line_at_once)
 	results_event(r, names[0], NULL);
 	results_event(r, names[1], json_pack("{s:s, s:i}", "phase", "connect", "clients", 10));
 	results_event(r, names[2], json_pack("{s:s}", "text", "two\nlines"));
-	/* Not closed yet: an aborted run still parses. */
+	/* The file is still open: an aborted run's events must parse too. */
 	line = strtok_r((char *)(uintptr_t)read_file(results_path(r, "events.ndjson")), "\n", &save);
 	for (; line; line = strtok_r(NULL, "\n", &save), n++) {
 		json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
@@ -278,7 +278,7 @@ static void set_file_size_limit(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* As on a disk that is full. */
+/* As on a full disk. */
 TEST(event__cannot_be_written__results_are_incomplete)
 {
 	struct results *r = make("run");
@@ -295,7 +295,7 @@ TEST(event__cannot_be_written__results_are_incomplete)
 	results_free(r);
 }
 
-/* The lines that fitted are whole. */
+/* The lines that fitted are complete. */
 TEST(event__disk_full__no_half_line)
 {
 	struct results *r = make("run");
@@ -387,7 +387,7 @@ TEST(histogram__recorded__hlog_of_one_interval)
 	assert_non_null(line);
 	assert_int_equal(sscanf(line, "#[StartTime: %lf", &start), 1);
 	clock_gettime(CLOCK_REALTIME, &ts);
-	/* Wall clock of the run's start, and the 1000 s after it. */
+	/* The wall clock at the run's start, plus 1,000 s. */
 	assert_true(start - 1000 <= (double)ts.tv_sec + 1 && start - 1000 > (double)ts.tv_sec - 60);
 	line = strstr(text, "\n0.000,5.000,1.000,HISTF");
 	assert_non_null(line);
@@ -417,7 +417,7 @@ TEST(histogram__disk_full__its_errno_and_no_file)
 	results_free(r);
 }
 
-/* Each name that a run writes to, and its temporary one, as a link to a file outside. */
+/* Replaces each file that a run writes, and its temporary file, by a link to a file outside. */
 TEST(files__a_link_in_the_place_of_each__refused_and_not_followed)
 {
 	static const char *const names[] = { "step-1.hgrm", "step-1.hgrm.tmp", "step-1.hlog", "step-1.hlog.tmp",
@@ -496,7 +496,7 @@ TEST(write_json__unwritable__error_and_the_old_one_stays)
 	assert_int_equal(symlink("/dev/full", below("run.json.tmp")), 0);
 	assert_int_equal(results_write_json(below("run.json"), o), -ELOOP);
 	assert_string_equal(read_file(below("run.json")), "old");
-	/* It cannot be renamed. */
+	/* A folder cannot be replaced by renaming. */
 	assert_int_equal(mkdir(below("folder"), 0777), 0);
 	assert_int_equal(results_write_json(below("folder"), o), -EISDIR);
 	assert_false(exists(below("folder.tmp")));
@@ -509,7 +509,7 @@ TEST(write_json__unwritable__error_and_the_old_one_stays)
 
 static time_t clock_set_by_s;
 
-/* In the place of libc's. */
+/* Replaces libc's. */
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	long ret = syscall(SYS_clock_gettime, clock, ts);
@@ -530,7 +530,7 @@ TEST(time_text__clock_is_set_during_the_run__goes_on_from_the_start)
 		results_time_text(r, after, sizeof(after));
 		clock_set_by_s = 0;
 		assert_true(strcmp(after, before) >= 0);
-		/* The same hour, or the next if it ends just then. */
+		/* The same hour, or the next one if it begins just then. */
 		assert_true(strncmp(after, before, 13) == 0 || strncmp(after + 14, "00:", 3) == 0);
 	}
 	results_free(r);

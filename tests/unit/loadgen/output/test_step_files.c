@@ -26,7 +26,7 @@ static struct loadgen_config cfg;
 static struct step_files files;
 static struct worker *const workers[1];
 
-/* The worker is played by the test. */
+/* The test plays the worker. */
 const struct trace *worker_trace(const struct worker *w)
 {
 	assert_ptr_equal(w, workers[0]);

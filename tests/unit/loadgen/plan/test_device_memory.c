@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/plan/device_memory.c against what was measured of rdma_rxe on kernel 6.1: the kernel's memory with
- * 1,000 queue pairs less that without, divided by 1,000. */
+/* Unit tests of loadgen/plan/device_memory.c against measurements of rdma_rxe on kernel 6.1: the kernel's memory with
+ * 1,000 queue pairs minus that without, divided by 1,000. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
@@ -28,16 +28,16 @@ TEST(rxe__queue_pairs__as_measured)
 	}
 }
 
-/* One entry more than asked for, rounded up to a power of two; an entry is a power of two, too. */
+/* The driver adds one entry and rounds up to a power of two; an entry's size is a power of two as well. */
 TEST(rxe__queues__rounded_as_the_driver_does)
 {
-	assert_true(memory_of_qp(MEMORY_RXE, 7, 220).shared == 2 * 4096);	/* 8 entries of 512 */
+	assert_true(memory_of_qp(MEMORY_RXE, 7, 220).shared == 2 * 4096);	/* 8 entries of 512 bytes */
 	assert_true(memory_of_qp(MEMORY_RXE, 8, 220).shared == 3 * 4096);	/* 16 of them */
-	assert_true(memory_of_qp(MEMORY_RXE, 7, 0).shared == 4096);		/* 8 of 256 */
-	/* What a server for 1,000 clients with one thread had mapped (/proc/PID/smaps): 16,384 and 2,048 of 128. */
+	assert_true(memory_of_qp(MEMORY_RXE, 7, 0).shared == 4096);		/* 8 of 256 bytes */
+	/* Mapped by a server for 1,000 clients with one thread (/proc/PID/smaps): 16,384 and 2,048 entries of 128. */
 	assert_true(memory_of_cq(MEMORY_RXE, 3228 * 4).shared == 513 * 4096);
 	assert_true(memory_of_cq(MEMORY_RXE, 1180).shared == 65 * 4096);
-	assert_true(memory_of_srq(MEMORY_RXE, 1000).shared == 17 * 4096);	/* 1,024 of 64 */
+	assert_true(memory_of_srq(MEMORY_RXE, 1000).shared == 17 * 4096);	/* 1,024 of 64 bytes */
 }
 
 TEST(other__queues_are_the_processs)

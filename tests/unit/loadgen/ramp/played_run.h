@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A whole run of loadgen/ramp, with the workers, the server's process and its control session played by the test. For one
- * .c file of each test program: it defines the functions that it plays. */
+/* A whole run of loadgen/ramp; the test plays the workers, the server's process and its control session. Include it in
+ * one .c file of a test program: it defines the functions that it plays. */
 #ifndef RAMPART_TESTS_PLAYED_RUN_H
 #define RAMPART_TESTS_PLAYED_RUN_H
 
@@ -27,12 +27,12 @@
 #include "loadgen/worker/worker.h"
 #include "loadgen/traffic/workload.h"
 #include "tests/unit/files/scratch.h"
-#define DELIVERY_MS 0	/* nothing here comes through a socket */
+#define DELIVERY_MS 0	/* no message comes through a socket here */
 #include "tests/unit/helpers/moved_clock.h"
 
 #define WORKERS 2
-#define ANSWER_S 0.02		/* the server takes this for a report */
-#define DRAIN_S 0.02		/* and a worker for what is in flight */
+#define ANSWER_S 0.02		/* the server's time for a report */
+#define DRAIN_S 0.02		/* a worker's time for what is in flight */
 
 static char dir[SCRATCH_MAX];
 static struct results *results;
@@ -40,12 +40,12 @@ static struct outcome oc;
 static struct loadgen_config cfg;
 static struct ev_loop *loop;
 
-/* What the test does when a worker is given an order; NULL: nothing. */
+/* The test's reaction to an order to a worker; NULL: none. */
 static void (*on_order)(struct worker *w, enum worker_order order);
-static uint32_t told_clients;	/* of the last order to connect */
+static uint32_t told_clients;	/* clients in the last order to connect */
 
 static int n_alone;		/* orders to connect a single client */
-static int alone_fails_from;	/* this one of them and those after it fail; 0: none */
+static int alone_fails_from;	/* the first of them that fails, with all after it; 0: none */
 
 /* --- workers --- */
 
@@ -113,10 +113,10 @@ static void on_drained(struct ev_loop *l, ev_timer *t, int revents)
 	fulfil(t->data);
 }
 
-/* With offered rates: the server does not do more a second. */
+/* With offered rates: the most that the server does per second. */
 static uint64_t most_served;
 
-/* What ended in the worker's measured time: what was offered, or as much as the server does. */
+/* How many operations ended in the worker's measured time: all offered ones, or as many as the server does. */
 static uint64_t served(const struct worker *w)
 {
 	uint64_t rate = w->task.rate < most_served ? w->task.rate : most_served;
@@ -154,7 +154,7 @@ static void obey(struct worker *w, enum worker_order order, const struct worker_
 		hist_record_n(w->stats.hists.response, 50000, 1000);
 		break;
 	case ORDER_STOP:
-		/* One worker after the other, as threads do. */
+		/* The workers stop one after the other, as threads do. */
 		call_in(DRAIN_S * (w->cfg.index + 1), &w->stopping, on_stopped, w);
 		return;
 	case ORDER_DISCONNECT:
@@ -239,11 +239,11 @@ const struct trace *worker_trace(const struct worker *w)
 struct control {
 	control_on_report_fn *on_report;
 	void *arg;
-	uint32_t server;	/* which of several */
+	uint32_t server;	/* index among several servers */
 	bool busy;
 	enum control_what what;
-	ev_timer answer;	/* or the next sample */
-	int samples;		/* sent */
+	ev_timer answer;	/* or for the next sample */
+	int samples;		/* samples sent */
 };
 
 /* --- the process of a server of our own --- */
@@ -251,8 +251,8 @@ struct control {
 struct server_proc {
 	const struct server_proc_events *events;
 	void *arg;
-	ev_timer next;			/* until it is ready, or ends */
-	int status;			/* that it ends with */
+	ev_timer next;			/* until the server is ready, or ends */
+	int status;			/* the status that the server ends with */
 };
 
 static struct server_proc *process;	/* the last one that was started */
@@ -315,19 +315,19 @@ void server_proc_free(struct server_proc *p)
 
 /* --- control sessions with the server --- */
 
-static int n_stats;		/* questions for statistics */
-static int lost_from;		/* this one of them and those after it fail; 0: none */
-static int lost_to;		/* up to this one; 0: for ever */
+static int n_stats;		/* requests for statistics so far */
+static int lost_from;		/* the first of them that fails; 0: none */
+static int lost_to;		/* the last of them that fails; 0: all later ones fail */
 static struct fail loss;	/* how they fail */
-static int max_clients;		/* that a server takes */
+static int max_clients;		/* the server's limit */
 static double restarted_s;	/* when the server's process began */
-static int n_requests;		/* questions of any kind */
-static struct fail unproved;	/* how every question fails, if its kind is not FAIL_NONE */
+static int n_requests;		/* requests of any kind */
+static struct fail unproved;	/* how every request fails, if its kind is not FAIL_NONE */
 static int watches;		/* sessions that watched */
-static int watch_lost_after;	/* so many samples; -1: never */
-static int short_from;		/* from this sample on the server's machine has 1 % of its memory left; 0: never */
-static int lost_server;		/* with several: only this one of them; -1: all */
-static int n_while_measuring;	/* asked or answered while a worker recorded */
+static int watch_lost_after;	/* samples before a watch is lost; -1: never */
+static int short_from;		/* first sample with 1 % of memory left on the server's machine; 0: none */
+static int lost_server;		/* with several servers: the only one that fails; -1: all */
+static int n_while_measuring;	/* requests or answers while a worker recorded */
 
 static bool records(const struct worker *w)
 {
@@ -362,7 +362,7 @@ void control_free(struct control *c)
 	free(c);
 }
 
-/* Of several servers, the i-th has the i-th worker's. */
+/* With several servers, the i-th server has the i-th worker's clients. */
 static uint64_t clients_of(const struct control *c)
 {
 	if (!workers[0])
@@ -414,7 +414,7 @@ bool control_request(struct control *c, enum control_what what)
 	return true;
 }
 
-/* What grows with each sample: 10 ms of CPU time in 100 ms. */
+/* Figures that grow with each sample: 10 ms of CPU time per 100 ms. */
 static void on_sample(struct ev_loop *l, ev_timer *t, int revents)
 {
 	struct control *c = t->data;
@@ -462,7 +462,7 @@ static void needs_nothing(const struct loadgen_config *c, struct workload_needs 
 	(void)out;
 }
 
-/* The configuration is made here, without the code that reads options. */
+/* The configuration is made here, without parsing options. */
 const char *const loadgen_workload_names[] = { "echo", NULL };
 
 static const struct workload some_workload = { .streams = 1, .sums = true, .bytes_min = 16, .bytes_max = 1 << 20, .needs = needs_nothing };
@@ -513,7 +513,7 @@ static void run(void)
 		fail_msg("%s", err);
 }
 
-/* The only step. */
+/* The element of the only step. */
 static const json_t *step(void)
 {
 	assert_int_equal(json_array_size(oc.steps), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/ramp/crew.c: what each worker is told to do, where several servers get unequal shares. */
+/* Unit tests of loadgen/ramp/crew.c: the orders of each worker, with several servers and unequal shares. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdlib.h>
@@ -65,12 +65,12 @@ const struct worker_stats *worker_stats(const struct worker *w)
 	return &w->stats;
 }
 
-/* The first server is reached over a device of its own, the others share one. */
 uint32_t worker_clients_max(const struct worker *w)
 {
 	return w->cfg.client.max_conns;
 }
 
+/* The first server is reached over its own device; the others share one. */
 const struct dev *worker_dev(const struct worker *w, uint32_t rail)
 {
 	static const struct dev devices[] = { { .name = "fake0", .port_num = 1 }, { .name = "fake1", .port_num = 1 } };
@@ -136,7 +136,7 @@ TEST(start__three_servers__each_worker_has_one_in_turn)
 	crew_dismiss(&crew);
 }
 
-/* However the clients are dealt, no worker has more than it was made for. */
+/* However clients are dealt, no worker gets more than it has room for. */
 TEST(start__any_deal__there_is_room_for_the_share)
 {
 	uint64_t room[3] = { 700, 200, 50 };

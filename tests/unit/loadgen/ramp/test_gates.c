@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/ramp on several hosts: this host's run, with the other hosts played by the test. */
+/* Unit tests of loadgen/ramp on several hosts: a run of this host; the test plays the other hosts. */
 #include "tests/unit/loadgen/ramp/played_run.h"
 
 #include "loadgen/cluster/cluster.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 
 #define HOSTS 3
-#define NEWS_S 0.01		/* what one host does the others know so much later */
+#define NEWS_S 0.01		/* delay until the other hosts know what one did */
 #define LOG_MAX 64
 
 /* --- the cluster --- */
@@ -31,15 +31,15 @@ static struct news news[LOG_MAX];
 static unsigned n_news;
 static char arrived[LOG_MAX][96], gone[LOG_MAX][96];	/* by this host */
 static unsigned n_arrived, n_gone;
-static json_t *own_notes;		/* of this host, by barrier */
+static json_t *own_notes;		/* notes of this host, by barrier */
 static json_t *last_said;
-static char left_why[512];		/* the others are told why this host left; "": they were not */
-static const char *lost_at;		/* when this host arrives there, host 2 is lost */
-static const char *never_at;		/* the others never arrive there */
-static unsigned n_put_out;		/* times that hosts were put out */
+static char left_why[512];		/* why this host left, as told to the others; "": they were not told */
+static const char *lost_at;		/* when this host arrives at this gate, host 2 is lost */
+static const char *never_at;		/* the other hosts never arrive at this gate */
+static unsigned n_put_out;		/* how often hosts were put out */
 static char put_out_at[96], put_out_why[256];
-static bool never_out;			/* and they stay all the same */
-/* Member: what the leader does when this host has arrived. NULL: lets the barrier go. */
+static bool never_out;			/* hosts that are put out stay all the same */
+/* For a member: what the leader does when this host has arrived. NULL: it opens the barrier. */
 static void (*leader)(const char *barrier);
 
 static void on_news(struct ev_loop *l, ev_timer *t, int revents)
@@ -105,14 +105,14 @@ void cluster_go(struct cluster *c, const char *barrier, json_t *what, uint64_t i
 	tell(barrier, what, in_ns, true);
 }
 
-/* Every host did what this one did. */
+/* Every host is assumed to have done the same as this one. */
 const json_t *cluster_note(const struct cluster *c, const char *barrier, uint32_t rank)
 {
 	(void)c;
 	return rank == 2 && lost_at ? NULL : json_object_get(own_notes, barrier);
 }
 
-/* As members.c does it: each host that is not there is lost, and the barrier waits for it no more. */
+/* Like members.c: each absent host is lost, and the barrier no longer waits for it. */
 void cluster_put_out_absent(struct cluster *c, const char *barrier, const char *why)
 {
 	(void)c;
@@ -250,7 +250,7 @@ LEADER_TEST(leader__one_step__gates_in_order_and_hosts_added_up)
 		     "r1/s0/end");
 	assert_int_equal(json_number_at(step(), "target_clients"), 12);
 	assert_int_equal(json_number_at(step(), "connected_held"), 12);
-	/* This host's workers have 2 clients each, and 1,000 messages. */
+	/* Each worker of this host has 2 clients and 1,000 messages. */
 	assert_int_equal(told_clients, 2);
 	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000 * HOSTS);
 }
@@ -266,7 +266,7 @@ LEADER_TEST(leader__host_is_lost_while_connecting__named_and_the_run_ends)
 	assert_int_equal(json_array_size(oc.steps), 1);
 }
 
-/* A host that keeps its lease and says nothing more is put out by name: `within_s` from when this host came to the gate. */
+/* A host that keeps its lease but is silent must be put out by name `within_s` after this host came to the gate. */
 static void assert_silent_host_is_put_out(const char *gate, unsigned within_s)
 {
 	char barrier[96], why[256];
@@ -300,7 +300,7 @@ LEADER_TEST(leader__host_is_silent_while_warming_up__put_out_by_name)
 	assert_silent_host_is_put_out("warm", 60 + 60);
 }
 
-/* 15 s for what is in flight here, and as much for the others after their measured time. */
+/* 15 s for what is in flight here, and as much for the other hosts after their measured time. */
 LEADER_TEST(leader__host_is_silent_while_measuring__put_out_by_name)
 {
 	assert_silent_host_is_put_out("measured", 15 + 15 + 60);
@@ -321,7 +321,7 @@ LEADER_TEST(leader__host_cannot_be_put_out__ends_without_the_others)
 	assert_true(team_is_over(&team));
 }
 
-/* Clients that still wait for something when --step-timeout is over are given up. */
+/* Clients that are still waiting when --step-timeout is over are abandoned. */
 static void connects_late(struct worker *w, enum worker_order order)
 {
 	if (order == ORDER_CONNECT)
@@ -330,7 +330,7 @@ static void connects_late(struct worker *w, enum worker_order order)
 		fulfil(w);
 }
 
-/* Without the gate the others would wait there until they give this host up, or are put out by it. */
+/* If this host skipped the gate, the others would wait there until they gave it up, or were put out by it. */
 LEADER_TEST(leader__clients_are_not_connected_in_time__all_pass_the_gate_without_traffic)
 {
 	cfg.step_timeout_ns = 10 * NS_PER_S;
@@ -435,7 +435,7 @@ static void assert_step_refused(json_t *figures, const char *why)
 	assert_int_equal(json_array_size(oc.steps), 0);
 	assert_int_equal(told_clients, 0);
 	assert_string_equal(oc.stop_detail, why);
-	/* The others name this host, and say what it said. */
+	/* The others name this host and repeat what it said. */
 	assert_string_equal(left_why, why);
 	assert_true(team_is_over(&team));
 }
@@ -446,7 +446,7 @@ MEMBER_TEST(member__more_clients_than_the_options_have__refused_and_all_hear_why
 			    "the leader's step does not say how many of --clients each server gets");
 }
 
-/* Its workers have memory for half of them each. */
+/* This host's workers have memory for only half of the clients on each server. */
 MEMBER_TEST(member__all_clients_on_one_of_two_servers__refused_and_all_hear_why)
 {
 	char err[256];
@@ -457,7 +457,7 @@ MEMBER_TEST(member__all_clients_on_one_of_two_servers__refused_and_all_hear_why)
 			    "the leader's step gives a server more of the --clients than --deal does");
 }
 
-/* Such a message has no room for header and checksum: the length that is left of it would wrap. */
+/* The message has no room for header and checksum: the remaining length would wrap around. */
 MEMBER_TEST(member__message_below_the_workloads_minimum__refused_and_all_hear_why)
 {
 	cfg.verify = true;
@@ -486,7 +486,7 @@ MEMBER_TEST(member__server_is_not_proved__one_connection_and_no_client)
 	assert_memory_equal(left_why, why, sizeof(why) - 1);
 }
 
-/* A server that has no time for a question has shown its certificate all the same. */
+/* Even a server that is too busy for a request has shown its certificate. */
 MEMBER_TEST(member__server_refuses_the_question__proved)
 {
 	steps_left = 1;
@@ -502,7 +502,7 @@ static void proves_nothing(struct worker *w, enum worker_order order)
 {
 	if (order == ORDER_CONNECT) {
 		counter_set(&w->stats.unproved, 1);
-		counter_set(&w->stats.fulfilled, 0);	/* it connects no other client, and so never ends by itself */
+		counter_set(&w->stats.fulfilled, 0);	/* it connects no other client, so it never ends by itself */
 	}
 }
 
@@ -520,7 +520,7 @@ MEMBER_TEST(member__server_fails_three_times_in_a_row__step_ends_here_and_all_he
 	ASSERT_NAMES(arrived, n_arrived, "r1/s0/met", "r1/s1/ready", "r1/s1/measured", "r1/s1/counted");
 }
 
-/* The leader keeps its lease, and says nothing more once this host came to a gate. */
+/* The gate from which the leader is silent, although it keeps its lease. */
 static const char *silent_at;
 
 static void lead_until_silent(const char *barrier)
@@ -576,7 +576,7 @@ static void on_word(struct ev_loop *l, ev_timer *t, int revents)
 		ev_timer_stop(l, t);
 }
 
-/* A leader that takes long for a step of its own says so once a second. */
+/* A leader whose own step takes long reports that once a second. */
 MEMBER_TEST(member__leader_says_how_it_goes__waited_for)
 {
 	uint64_t begun = clock_now_ns();

@@ -13,7 +13,7 @@ static void on_break(struct ev_loop *l, ev_timer *t, int revents)
 	w->cfg.on_progress(w->cfg.arg);
 }
 
-/* Its device fails after a while. */
+/* Makes a worker's device fail after `s` seconds. */
 static void break_in(struct worker *w, double s)
 {
 	call_in(s, &w->breaking, on_break, w);
@@ -54,10 +54,10 @@ TEST(measure__server_reports__before_and_after_it_only)
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
 	assert_int_equal(json_number_at(step(), "connected_held"), 4);
-	/* The baseline, the count of clients, both ends of the measured time, the pools. */
+	/* For the baseline, the count of clients, both ends of the measured time, and the pools. */
 	assert_true(n_stats >= 5);
 	assert_int_equal(n_while_measuring, 0);
-	/* Each figure is over the time between its own two readings; the reports enclose the measured time. */
+	/* Each figure covers the time between its own two readings; the reports enclose the measured time. */
 	window = json_number_at(step(), "resources.server.window_s");
 	measured = json_number_at(step(), "measured_s");
 	assert_true(measured >= 0.25);
@@ -88,7 +88,7 @@ static void iterate(struct worker *w, enum worker_order order)
 
 TEST(iterations__the_slower_worker_is_done__the_step_ends)
 {
-	/* Neither of these times is waited for. */
+	/* These times must not be waited for. */
 	cfg.duration_ns = cfg.warmup_ns = 600 * NS_PER_S;
 	cfg.iterations = 500;
 	cfg.warmup_iterations = 50;
@@ -133,7 +133,7 @@ TEST(rates__a_sweep__a_step_each)
 	assert_int_equal(oc.stop_reason, STOP_MAX_REACHED);
 }
 
-/* The server does 40,000 a second: a rate that is not achieved is not met, whatever the latency. */
+/* The server does 40,000 a second. A rate that is not achieved is not met, whatever its latency. */
 TEST(find_rate__server_has_a_limit__found_within_a_twentieth)
 {
 	struct capacity_result r;
@@ -156,7 +156,7 @@ TEST(find_rate__server_has_a_limit__found_within_a_twentieth)
 
 /* --- clients that connect alone --- */
 
-/* Steps have more clients. */
+/* Acts on orders for a single client; steps have more clients. */
 static void connect_alone(struct worker *w, enum worker_order order)
 {
 	const struct fail f = { .stage = STAGE_TCP_CONNECT, .kind = FAIL_ERRNO, .code = ECONNREFUSED };
@@ -199,7 +199,7 @@ TEST(floor__two_steps__before_the_first_and_after_the_last)
 	assert_true(json_is_null(json_at(first, "follow_up")));
 	assert_int_equal(json_number_at(second, "follow_up.tried"), 3);
 	assert_int_equal(json_number_at(second, "follow_up.connected"), 3);
-	/* They are in no figure of the step. */
+	/* These clients count in none of the step's figures. */
 	assert_int_equal(json_number_at(second, "attempted"), 6);
 	assert_int_equal(json_number_at(second, "connect_ns.total.count"), 0);
 	assert_int_equal(json_number_at(second, "connected_held"), 6);
@@ -217,7 +217,7 @@ static void lose_one(struct worker *w, enum worker_order order)
 	fail_table_count(&w->stats.failures, &f);
 }
 
-/* The run ends with a step that loses a quarter; others are seen to connect all the same. */
+/* The run ends with a step that loses a quarter of its clients; single clients can still connect. */
 TEST(follow_up__step_not_held__right_after_it)
 {
 	cfg.floor = 3;
@@ -294,7 +294,7 @@ TEST(floor__device_fails__run_ends_without_a_step)
 
 /* --- a device that fails --- */
 
-/* With a device: counted, with what became of them. */
+/* Checks that the failures are counted with their device, and what became of the clients. */
 static void assert_clients_went(int dropped, int failed)
 {
 	const json_t *failures = json_at(step(), "failures");
@@ -325,7 +325,7 @@ TEST(device_fails__while_measuring__step_is_kept_with_its_figures)
 	assert_int_equal(json_number_at(step(), "response_ns.count"), 2000);
 	assert_true(json_number_at(step(), "throughput_msgs_per_s") > 2 * 1000 / 0.3);
 	assert_true(json_number_at(step(), "measured_s") >= 0.09);
-	/* Those of the worker that still works. */
+	/* The clients of the worker that still works. */
 	assert_int_equal(json_number_at(step(), "connected_held"), 2);
 	assert_clients_went(2, 0);
 	assert_overall_inconclusive();
@@ -353,7 +353,7 @@ static void break_while_connecting(struct worker *w, enum worker_order order)
 {
 	if (order != ORDER_CONNECT || w->cfg.index != 0)
 		return;
-	counter_set(&w->stats.fulfilled, w->given - 1); /* not yet */
+	counter_set(&w->stats.fulfilled, w->given - 1); /* not connected yet */
 	counter_set(&w->stats.connecting, counter_get(&w->stats.live));
 	counter_set(&w->stats.live, 0);
 	break_in(w, 0.01);
@@ -371,7 +371,7 @@ TEST(device_fails__while_connecting__step_is_kept)
 	assert_overall_inconclusive();
 }
 
-/* A search says once what it came to. */
+/* A search adds its verdict once. */
 TEST(device_fails__in_a_search__one_verdict)
 {
 	cfg.find_capacity = true;
@@ -455,7 +455,7 @@ static double sum_of(const char *path)
 	return json_number_at(server(0), path) + json_number_at(server(1), path);
 }
 
-/* Each server has a worker, whose clients it counts. */
+/* Each server has one worker, whose clients it counts. */
 TEST(targets__two__each_has_its_own_figures_and_they_add_up)
 {
 	static const char *const adds[] = { "connected_peak", "connected_held", "attempted", "failed", "dropped", "server_connected",
@@ -501,12 +501,12 @@ TEST(targets__one_has_no_room_for_its_share__refused_by_name)
 	assert_non_null(strstr(oc.stop_detail, "127.0.0.1: the first step of 5 clients is more than the server's --max-clients 4"));
 }
 
-/* Of the answers at the measurement's end the one of the server that is there is kept. */
+/* At the end of the measurement only one server answers, and its answer is kept. */
 TEST(targets__one_is_lost__the_step_ends_and_names_it)
 {
 	use_two_servers(DEAL_ROUND_ROBIN, 4);
 	lost_server = 1;
-	lost_from = 7;	/* after two answers to each of three questions */
+	lost_from = 7;	/* after two answers to each of three requests */
 	run();
 	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
 	assert_ptr_equal(strstr(oc.stop_detail, "127.0.0.1:7472: "), oc.stop_detail);
@@ -557,7 +557,7 @@ TEST(targets__watched__peaks_are_each_servers_own)
 	assert_true(json_is_null(json_at(step(), "resources.server.peak")));
 }
 
-/* The search was not over, whatever its last step would have made of it. */
+/* The search was not complete, whatever its last step says. */
 TEST(server_lost__in_a_search__search_is_not_done)
 {
 	cfg.find_capacity = true;
@@ -575,7 +575,7 @@ static void kill_the_first_server(struct worker *w, enum worker_order order)
 	server_proc_stop(process);
 }
 
-/* The probes after the one that it ended in have the same server. */
+/* The probes after the one in which the server ended all use the same new server. */
 TEST(server_of_our_own__ends_once_in_a_search__one_other_is_started)
 {
 	outcome_clear(&oc);
@@ -632,7 +632,7 @@ TEST(control_session__breaks_and_comes_back__run_goes_on)
 	}
 }
 
-/* In its first probe or a later one: what was asked is asked again, and the search comes to its end. */
+/* In the first probe or a later one: the request is repeated, and the search comes to its end. */
 TEST(control_session__breaks_in_a_search__search_goes_on)
 {
 	for (int at = 3; at <= 8; at += 5) {
@@ -671,7 +671,7 @@ static void lose_from_now(struct worker *w, enum worker_order order)
 		lost_from = n_stats + 1;
 }
 
-/* The server was well when it was asked last: nobody knows of its pools, and nobody says that it failed. */
+/* The server was well at its last answer: its pools are unknown, which is no failure. */
 TEST(control_session__lost_before_the_pools_are_checked__unknown)
 {
 	json_t *c;
@@ -710,7 +710,7 @@ static void restart_while_measuring(struct worker *w, enum worker_order order)
 		restarted_s = (double)clock_now_ns() / 1e9;
 }
 
-/* The other server was asked late: it has been up for longer than the first one had been when it was asked last. */
+/* The new server is asked late: by then it has been up for longer than the first one had been at its last answer. */
 TEST(control_session__another_server_answers_late__lost)
 {
 	restarted_s = (double)clock_now_ns() / 1e9;
@@ -719,7 +719,7 @@ TEST(control_session__another_server_answers_late__lost)
 	assert_int_equal(oc.stop_reason, STOP_SERVER_LOST);
 }
 
-/* Clients are back; of the two servers' counters no figure is made. */
+/* Clients come back, but no figure is computed from two servers' counters. */
 TEST(control_session__another_server_with_reconnect__run_goes_on)
 {
 	cfg.reconnect_ns = 30 * NS_PER_S;
@@ -739,8 +739,8 @@ static void restart_once(struct worker *w, enum worker_order order)
 		restart_while_measuring(w, order);
 }
 
-/* What the pools of the other server are like without clients is seen when the step's clients are gone: that is the next
- * step's baseline. */
+/* When the step's clients are gone, the new server's pools are read without clients: that is the next step's
+ * baseline. */
 TEST(control_session__another_server_with_reconnect__its_pools_are_judged_from_then_on)
 {
 	cfg.reconnect_ns = 30 * NS_PER_S;
@@ -768,7 +768,7 @@ TEST(control_session__server_away_with_reconnect__waited_for)
 	assert_int_equal(oc.control_reconnects, 1);
 }
 
-/* --- time that is missing --- */
+/* --- holes in the clock --- */
 
 static void assert_flag(const char *name)
 {
@@ -781,7 +781,7 @@ static void assert_flag(const char *name)
 	fail_msg("no flag %s", name);
 }
 
-/* This thread stands still, as if it were stopped. */
+/* The thread of the run stands still, as if it were stopped. */
 static void freeze(struct worker *w, enum worker_order order)
 {
 	if (order == ORDER_MEASURE && w->cfg.index == 1)
@@ -806,7 +806,7 @@ static void freeze_some(struct worker *w, enum worker_order order)
 		clock_move(1600 * NS_PER_MS);
 }
 
-/* The second measurement of the same clients counts, and has a number of its own; the first is in no verdict. */
+/* The second measurement of the same clients counts, with a number of its own; no verdict uses the first. */
 TEST(frozen__in_a_search__probe_is_made_again)
 {
 	cfg.find_capacity = true;
@@ -828,7 +828,7 @@ TEST(frozen__in_a_search__probe_is_made_again)
 	assert_int_equal(verdict_overall(oc.verdict), CRITERION_PASS);
 }
 
-/* It is made three times; then it counts, and is inconclusive. */
+/* After three attempts the last one counts, but as inconclusive. */
 TEST(frozen__in_a_search_every_time__nothing_passes_for_sure)
 {
 	cfg.find_capacity = true;
@@ -908,7 +908,7 @@ TEST(resources__none_wanted__nobody_watches)
 	assert_true(json_is_null(json_at(o, "generator")));
 }
 
-/* The run goes on, and the server is watched again after a while. */
+/* The run goes on, and watching is tried again after a while. */
 TEST(resources__server_cannot_be_watched__run_goes_on)
 {
 	cfg.sample_interval_ns = 100 * NS_PER_MS;
@@ -921,7 +921,7 @@ TEST(resources__server_cannot_be_watched__run_goes_on)
 	assert_true(peak("generator", "samples") >= 2);
 }
 
-/* The step is kept with its figures until then; the ones after it are not begun. */
+/* The step is kept, with its figures so far; later steps do not begin. */
 TEST(floor__server_short_of_memory_while_measuring__step_is_cut_short)
 {
 	cfg.sample_interval_ns = 100 * NS_PER_MS;
@@ -941,7 +941,7 @@ TEST(floor__server_short_of_memory_while_measuring__step_is_cut_short)
 	assert_int_equal(verdict_overall(oc.verdict), CRITERION_INCONCLUSIVE);
 }
 
-/* Nobody is connected where less is left already. */
+/* No client connects if less is left from the start. */
 TEST(floor__short_before_the_first_client__nobody_connects)
 {
 	cfg.sample_interval_ns = 100 * NS_PER_MS;

@@ -56,7 +56,7 @@ static void restore(const int saved[2])
 	}
 }
 
-/* Arguments apart by spaces. */
+/* Runs the command with arguments separated by spaces. */
 static int report(const char *arguments)
 {
 	char line[1024], *args[ARGS_MAX] = { (char *)(uintptr_t)"report" }, *save;
@@ -170,7 +170,7 @@ TEST(baseline__as_good__0_and_said)
 	report_rig_look(D, "baseline-base", NULL);
 }
 
-/* Throughput of the run is half of the baseline's, far beyond the noise of their intervals. */
+/* The run's throughput is half of the baseline's, far beyond the noise of their intervals. */
 static void make_worse(void)
 {
 	report_rig_run("base", run);
@@ -206,7 +206,7 @@ TEST(baseline__other_environment__3_and_each_difference)
 	assert_int_not_equal(access(D "/report.html", F_OK), 0);
 }
 
-/* What stands in a run.json cannot control the terminal. */
+/* A run.json must not control the terminal. */
 TEST(baseline__other_environment__control_characters_shown)
 {
 	report_rig_run("base", run);
@@ -248,7 +248,7 @@ TEST(write__at_the_end_of_a_run__its_folder)
 	assert_non_null(strstr(err, "elsewhere"));
 }
 
-/* Each name that a report writes to, and its temporary one, as a link that leads elsewhere. */
+/* Replaces each file that a report writes, and its temporary file, by a link that leads elsewhere. */
 TEST(write__a_link_in_the_place_of_a_file__error_that_names_it)
 {
 	static const struct { const char *path, *to, *named; } files[] = {
@@ -291,7 +291,7 @@ TEST(write__a_link_in_the_place_of_a_file__error_that_names_it)
 	assert_int_equal(report_write(D, NULL, err, sizeof(err)), 0);
 }
 
-/* For disks that are full after so many bytes: the reason is said, and no file is left by half. */
+/* Tries disks that are full after any number of bytes: the reason is reported, and no incomplete file is left. */
 TEST(write__disk_full__its_error_and_no_half_file)
 {
 	char err[256];

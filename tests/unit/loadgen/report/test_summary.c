@@ -11,7 +11,7 @@
 #define HOSTILE "bad\033]0;title\007\n\xc2\x9b" "31m"
 #define SHOWN	"bad\xef\xbf\xbd]0;title\xef\xbf\xbd"
 
-/* The caller's. */
+/* Returns the summary, which the caller frees. */
 static char *summary_of(const json_t *run, const char *where)
 {
 	char *text = NULL;
@@ -32,7 +32,7 @@ static void expect_lines(const char *text, const char *const *lines, size_t n)
 			fail_msg("there is no '%s' in\n%s", lines[i], text);
 }
 
-/* What a server said last, a device's name, and what follows from its reports. */
+/* The server's last words, a device's name, and texts from its reports. */
 TEST(summary__texts_of_a_server__no_control_characters)
 {
 	json_t *run = json_pack("{s:{s:s, s:s}, s:[{s:i, s:[s], s:[{s:i, s:s, s:s, s:s}]}], s:[{s:s, s:i, s:s, s:s, s:s}]}",
@@ -52,7 +52,7 @@ TEST(summary__texts_of_a_server__no_control_characters)
 	free(text);
 }
 
-/* A step of the run below, whose figures are doubtful. */
+/* A step of the run below, with doubtful figures. */
 static json_t *step_of(int clients)
 {
 	return json_pack("{s:i, s:i, s:i, s:i, s:{s:{s:i, s:f}}, s:f, s:{s:i, s:f, s:f, s:f}, s:{s:{s:f, s:f, s:f}}, s:[s, s]}",
@@ -110,7 +110,7 @@ TEST(summary__search__its_three_capacities)
 	free(text);
 }
 
-/* The steps of a sweep have the same clients, and a row for each rate. */
+/* All steps of a sweep have the same clients, so each rate has a row. */
 TEST(summary__sweep__a_row_for_each_rate)
 {
 	static const char *const lines[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/run/environment.c: what the verdict says of the environment, and the way into the
- * micro-VM, whose script is one of the test's own. */
+/* Unit tests of loadgen/run/environment.c: how the verdict describes the environment, and how a run enters the
+ * micro-VM, whose script the test provides. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "loadgen/run/environment.h"
 #include "tests/unit/files/scratch.h"
 
-static int devices;	/* of this machine */
-static char dir[SCRATCH_MAX];	/* of the program */
+static int devices;	/* RDMA devices of this machine */
+static char dir[SCRATCH_MAX];	/* the program's folder */
 static struct loadgen_config c;
 static char err[PATH_MAX + 400];
 
@@ -77,7 +77,7 @@ static void assert_described(json_t *environment, const char *expected)
 	assert_non_null(environment);
 	assert_ptr_equal(environment_describe(environment, text, sizeof(text)), text);
 	assert_string_equal(text, expected);
-	/* In less room: cut, ended, and nothing behind it. */
+	/* With less room the text is cut and terminated, and nothing is written beyond it. */
 	for (size_t size = 1; size <= strlen(expected); size++) {
 		memset(cut, 0x55, sizeof(cut));
 		environment_describe(environment, cut, size);
@@ -131,7 +131,7 @@ TEST(describe__no_device_or_unknown__said)
 
 /* ---- entering ---- */
 
-/* Instead of the micro-VM: its arguments, a line each, into "out". */
+/* In place of the micro-VM, a script that writes its arguments to "out", one per line. */
 static void make_script(void)
 {
 	FILE *f = fopen(below("scripts/softroce"), "w");
@@ -155,7 +155,7 @@ static const char *read_file(const char *path)
 	return text;
 }
 
-/* In a child, as it replaces the process. Its exit status is 0 when that came about, 98 when not. */
+/* Runs in a child, because it replaces the process. The child's exit status is 0 if it did, 98 if not. */
 static int enter_in_child(int argc, char **argv)
 {
 	int status;
@@ -163,7 +163,7 @@ static int enter_in_child(int argc, char **argv)
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		/* Not freopen: it would buffer what exec then drops. */
+		/* Not freopen, because exec would drop what it buffers. */
 		if (dup2(open(below("errors"), O_WRONLY | O_CREAT | O_TRUNC, 0666), STDERR_FILENO) < 0)
 			_exit(99);
 		(void)!environment_enter(&c, argc, argv, err, sizeof(err));
@@ -200,7 +200,7 @@ TEST(enter__native_or_device_or_server__stays)
 	devices = 0;
 	setenv("RAMPART_VM", "1", 1);
 	assert_int_equal(enter_here(), 0);
-	/* And for comparison. */
+	/* For comparison, without RAMPART_VM. */
 	unsetenv("RAMPART_VM");
 	make_script();
 	assert_int_equal(ENTER("pt"), 0);
@@ -209,7 +209,7 @@ TEST(enter__native_or_device_or_server__stays)
 TEST(enter__no_script__a_line_that_helps)
 {
 	c.environment = ENVIRONMENT_VM;
-	devices = 1;	/* the VM was asked for all the same */
+	devices = 1;	/* the VM was requested all the same */
 	assert_int_equal(enter_here(), -ENODEV);
 	assert_non_null(strstr(err, below("scripts/softroce")));
 	assert_non_null(strstr(err, "scripts/softroce up"));

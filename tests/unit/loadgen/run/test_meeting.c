@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/run/meeting.c: which servers a host of several loads (--allow-server). */
+/* Unit tests of loadgen/run/meeting.c: the servers that one of several hosts may load (--allow-server). */
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"
 
@@ -13,7 +13,7 @@ TEST(apply__servers_of_the_leader__only_those_that_the_operator_names)
 {
 	static const struct {
 		const char *options;
-		const char *refused;	/* NULL: none is */
+		const char *refused;	/* NULL: none */
 	} cases[] = {
 		{ "--server a", NULL },
 		{ "--server a --allow-server a", NULL },
@@ -39,7 +39,7 @@ TEST(apply__servers_of_the_leader__only_those_that_the_operator_names)
 	}
 }
 
-/* It would start one of its own here. */
+/* Without a name, this host would start a server of its own. */
 TEST(apply__leader_names_no_server__refused)
 {
 	struct meeting m = { .team = { .n = 2, .rank = 1 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/search/capacity.c: searches against servers that pass and break where the test says. */
+/* Unit tests of loadgen/search/capacity.c: searches with servers that pass and break where the test says. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 
 #include "loadgen/search/capacity.h"
 
-/* A server: it meets the SLO up to `slo` clients, holds up to `hold`, and errs now and then. */
+/* A server that meets the SLO up to `slo` clients, holds up to `hold`, and is sometimes wrong. */
 struct server {
 	uint32_t slo, hold;
-	double wrong;			/* share of probes near `slo` that come out the other way */
-	uint32_t saturated;		/* beyond it the generator is the limit; 0: never */
+	double wrong;			/* share of probes near `slo` with the wrong result */
+	uint32_t saturated;		/* clients beyond which the generator is the limit; 0: never */
 	unsigned seed;
 };
 
@@ -133,7 +133,7 @@ TEST(search__generator_saturated__at_least)
 	assert_true(slo.inconclusive);
 }
 
-/* A single probe that came out wrong is outvoted; the result stays near. */
+/* A single wrong probe is outvoted, so the result stays near. */
 TEST(search__noise_near_the_boundary__ends_near_it)
 {
 	unsigned near = 0, confirmed = 0;
@@ -174,13 +174,13 @@ TEST(probes__are_numbered_and_say_what_for)
 		capacity_tell(&c, &p);
 		assert_true(capacity_next(&c, &p));
 	}
-	/* 10 passed once, 11 failed: 10 once more. */
+	/* 10 passed once and 11 failed, so 10 is tried again. */
 	assert_int_equal(p.purpose, CAPACITY_CONFIRM);
 	assert_int_equal(p.clients, 10);
 	assert_int_equal(p.repetition, 2);
 	p.slo = SLO_PASS;
 	capacity_tell(&c, &p);
-	/* 11 failed once: a second time. */
+	/* 11 failed only once, so it is tried again. */
 	assert_true(capacity_next(&c, &p));
 	assert_int_equal(p.purpose, CAPACITY_CONFIRM);
 	assert_int_equal(p.clients, 11);
@@ -190,7 +190,7 @@ TEST(probes__are_numbered_and_say_what_for)
 	assert_int_equal(p.purpose, CAPACITY_BELOW);
 	assert_int_equal(p.clients, 9);
 	capacity_tell(&c, &p);
-	/* 11 is known to fail, so the neighbour above is not asked for again; what breaks is looked for next. */
+	/* 11 is known to fail, so the neighbour above need not be tried; the search for the break follows. */
 	assert_true(capacity_next(&c, &p));
 	assert_int_equal(p.of, CAPACITY_BREAK);
 	assert_int_equal(p.purpose, CAPACITY_DOUBLE);
@@ -200,7 +200,7 @@ TEST(probes__are_numbered_and_say_what_for)
 TEST(neighbour_above_that_passes__failure_tried_again_and_range_said)
 {
 	struct capacity_probe p = { .of = CAPACITY_SLO };
-	/* 105 failed in three of three, and yet 110 passes. */
+	/* 105 failed in all of three probes, and yet 110 passes. */
 	static const struct { uint32_t clients; enum slo_result r; } told[] = {
 		{ 100, SLO_PASS }, { 100, SLO_PASS }, { 90, SLO_PASS }, { 105, SLO_FAIL }, { 110, SLO_PASS },
 	};

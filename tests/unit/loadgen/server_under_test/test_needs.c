@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/server_under_test/needs.c: the command line of a server of our own, and what a server must give. */
+/* Unit tests of loadgen/server_under_test/needs.c: our own server's command line, and what a server must provide. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The value of an option on the command line. */
+/* Returns the value of an option on the server's command line. */
 static unsigned long long value_of(const char *option)
 {
 	needs_args(&cfg, program, &args);
@@ -58,7 +58,7 @@ TEST(args__clients__room_for_those_that_still_leave)
 	assert_int_equal(value_of("--max-clients"), 2016);
 }
 
-/* The server refuses to start where not all regions fit: room for those that leave takes a quarter of the memory, at most. */
+/* All regions must fit, or the server refuses to start; those for leaving clients may take a quarter of the memory. */
 TEST(args__large_regions__fewer_that_still_leave)
 {
 	region_bytes = 1u << 31;
@@ -69,7 +69,7 @@ TEST(args__large_regions__fewer_that_still_leave)
 	assert_int_equal(value_of("--max-clients"), 19);
 }
 
-/* rdma_server refuses to start with more than 200,000. */
+/* rdma_server refuses to start with a --max-clients above 200,000. */
 TEST(args__most_clients_with_churn__within_what_the_server_allows)
 {
 	cfg.clients = 100000;
@@ -81,7 +81,7 @@ TEST(args__most_clients_with_churn__within_what_the_server_allows)
 TEST(met__server_gives_too_little__the_option_is_named)
 {
 	static const struct {
-		const char *info, *named; /* NULL: it is enough */
+		const char *info, *named; /* the option that is named; NULL: the server provides enough */
 	} cases[] = {
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000}}", NULL },
 		{ "{\"config\": {\"credits\": 7, \"message_bytes\": 64, \"max_clients\": 1000}}", "--credits 7" },
@@ -133,7 +133,7 @@ TEST(join__larger_sizes_and_services__those_of_both)
 	assert_string_equal(option(&args, "--region-size"), "1048576");
 	assert_string_equal(option(&args, "--tls-resume"), "on");
 	assert_null(args.v[args.n]);
-	/* And back: a server for more serves those that need less. */
+	/* And the other way: a server for more also serves those that need less. */
 	assert_null(needs_join(&args, &other, UINT64_C(64) << 30));
 }
 
@@ -149,7 +149,7 @@ TEST(join__what_changes_the_server__named_and_left_alone)
 	assert_string_equal(needs_join(&args, &other, UINT64_MAX), "--verify");
 	assert_string_equal(needs_join(&other, &args, UINT64_MAX), "--verify");
 	cfg.verify = false;
-	/* 1,116 regions of 64 MiB. */
+	/* This takes 1,116 regions of 64 MiB. */
 	cfg.clients = 1;
 	region_bytes = 64 << 20;
 	needs_args(&cfg, program, &other);
@@ -162,7 +162,7 @@ TEST(args__cpus_or_node__those_of_the_server)
 	cfg.tuning.numa = TUNING_NUMA_AUTO;
 	needs_args(&cfg, program, &args);
 	assert_string_equal(option(&args, "--numa"), "auto");
-	/* A list for the server stands against --numa, which is for the workers then. */
+	/* An explicit list for the server wins over --numa, which then applies to the workers only. */
 	strcpy(cfg.server_cpus, "2-3");
 	needs_args(&cfg, program, &args);
 	assert_string_equal(option(&args, "--cpu-list"), "2-3");

@@ -30,14 +30,14 @@ static char dir[SCRATCH_MAX], log_path[SCRATCH_MAX + 8];
 static char err[400];
 static size_t failing_reads_of;
 
-/* In place of libc's, to see whom it would hit: a pid that was reaped may be somebody else's by now. */
+/* Replaces libc's, to count calls: a reaped pid may already belong to another process. */
 int kill(pid_t pid, int signal_number)
 {
 	n_kills++;
 	return (int)syscall(SYS_kill, pid, signal_number);
 }
 
-/* In place of libc's, to fail those of the server's output. */
+/* Replaces libc's, to make reads of the server's output fail. */
 ssize_t read(int fd, void *p, size_t n)
 {
 	if (n != failing_reads_of)
@@ -189,7 +189,7 @@ TEST(ready__several_rails__all_in_their_order)
 	assert_rail(2, "10.79.0.1:99");
 }
 
-/* The longest addresses there are. */
+/* The longest possible addresses. */
 TEST(ready__as_many_rails_as_there_can_be__parsed)
 {
 	start("printf 'rdma_server ready: tls='\n"
@@ -200,7 +200,7 @@ TEST(ready__as_many_rails_as_there_can_be__parsed)
 	assert_rail(7, "[2001:1111:2222:3333:4444:5555:6666:1118]:65535");
 }
 
-/* None of these is the line; the server ends after them, when all its output was read. */
+/* None of these is the ready line. The server ends after them, once all its output was read. */
 TEST(ready__garbage__ignored)
 {
 	start("cat <<'EOF'\n"
@@ -239,7 +239,7 @@ TEST(ready__after_a_long_line__still_found)
 	assert_int_equal(n_ready, 1);
 }
 
-/* As with the ports of 256 threads. */
+/* As long as with the ports of 256 threads. */
 TEST(ready__long_itself__parsed)
 {
 	start("printf 'rdma_server ready: tls=10.0.0.3:7471 rdma_ports='; seq -s , 10000 10999\n" STAY);
@@ -290,7 +290,7 @@ TEST(exit__output_closed_before__no_busy_loop)
 	assert_in_range(turns, 1, 20);
 }
 
-/* Nobody would ever hear that it is ready. */
+/* Otherwise nobody would notice that the server is ready. */
 TEST(output__cannot_be_read__server_is_stopped)
 {
 	failing_reads_of = 256;
@@ -348,7 +348,7 @@ TEST(stop__running__sigterm_and_its_exit)
 	assert_string_equal(read_log(), "drained\n");
 }
 
-/* The pid a script wrote to its log. */
+/* Returns the pid that a script wrote to its log. */
 static pid_t logged_pid(void)
 {
 	pid_t pid = (pid_t)strtol(read_log(), NULL, 10);
@@ -374,7 +374,7 @@ TEST(free__deaf_to_sigterm__killed_and_reaped)
 	assert_int_equal(n_exit, 0);
 }
 
-/* The generator is killed: the server must not stay behind. */
+/* If the generator is killed, the server must not stay behind. */
 TEST(parent__dies__server_gets_sigterm)
 {
 	siginfo_t info;
@@ -419,7 +419,7 @@ TEST(stdin__read__empty)
 	assert_int_equal(WEXITSTATUS(exit_status), 0);
 }
 
-/* Ctrl-C on the terminal is for the generator alone. */
+/* Ctrl-C on the terminal must reach only the generator. */
 TEST(process_group__its_own__not_the_generators)
 {
 	start("echo $$ >&2\n" READY STAY);
@@ -427,7 +427,7 @@ TEST(process_group__its_own__not_the_generators)
 	assert_int_equal(getpgid(logged_pid()), logged_pid());
 }
 
-/* Descriptors that an exec of this process would hand on. */
+/* Counts the descriptors that this process would pass on at exec. */
 static int count_inheritable(void)
 {
 	int n = 0;
@@ -440,14 +440,14 @@ static int count_inheritable(void)
 	return n;
 }
 
-/* Neither the pipe's other end nor the log's first descriptor. */
+/* The server does not inherit the pipe's other end, or the log's original descriptor. */
 TEST(descriptors__made_for_it__handed_on_once)
 {
 	int n = count_inheritable();
 
 	start("ls /proc/self/fd | wc -l >&2\nexit 0\n");
 	run_until(&n_exit);
-	assert_int_equal(strtol(read_log(), NULL, 10), n + 1);	/* ls has one of the folder */
+	assert_int_equal(strtol(read_log(), NULL, 10), n + 1);	/* ls has the folder open, too */
 }
 
 TEST_EACH(set_up, tear_down)

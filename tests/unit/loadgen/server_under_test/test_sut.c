@@ -61,7 +61,7 @@ TEST(pools__as_at_the_start_or_not__told_apart)
 			fail_msg("%s", cases[i].what);
 }
 
-/* Of a server that took the place of another one, no report without clients has come yet. */
+/* A server that replaced another one has not yet reported its pools without clients. */
 TEST(pools__no_baseline__not_restored)
 {
 	static const struct loadgen_config held = { 0 };

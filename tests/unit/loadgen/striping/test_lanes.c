@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/striping/lanes.c and lane.c: what is posted on which connection, what ends with which completion,
- * and what becomes of a lane's parts when it is lost. Connections, memory and the counting of operations are fakes of this file.
- */
+/* Unit tests of loadgen/striping/lanes.c and lane.c: which connection gets which request, which completion ends an
+ * operation, and what happens to the parts of a lane that is lost. Connections, memory and the counting of operations
+ * are fakes in this file. */
 #include "tests/unit/helpers/unit.h"
 
 #include <string.h>
@@ -15,15 +15,15 @@
 #define RAILS 4
 #define POSTED_MAX 256
 
-/* What was posted on a connection. */
+/* A request posted on a connection. */
 struct posted {
 	enum { POSTED_WRITE, POSTED_READ, POSTED_SEND, POSTED_PUSH, POSTED_IMM } what;
-	uint64_t at, bytes;	/* in the region */
+	uint64_t at, bytes;	/* within the region */
 	uint64_t sequence;
 	bool asks;
 };
 
-/* As much of a connection as lanes use. */
+/* The parts of a connection that lanes use. */
 struct client_conn {
 	struct client_head head;
 	struct frame_window window;
@@ -39,7 +39,7 @@ static struct rig {
 	struct client_conn conn[RAILS];
 	struct posted posted[RAILS][POSTED_MAX];
 	uint32_t n[RAILS];
-	uint32_t room;			/* of each connection */
+	uint32_t room;			/* free requests of each connection */
 	int breaks;			/* rail whose next request breaks its connection; -1: none */
 	uint32_t doorbells;
 	uint32_t failed;		/* connections that were ended */
@@ -197,7 +197,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A client of one worker with a connection on each of `rails`. */
+/* Begins with one client of one worker, with a connection on each of `rails` rails. */
 static void begin(uint32_t rails, uint8_t streams, uint64_t bytes, struct lane_plan first, struct lane_plan second)
 {
 	tear_down(NULL);
@@ -296,7 +296,7 @@ TEST(write__told__ends_with_the_credit_and_not_before)
 	assert_int_equal(rig.failed, 0);
 }
 
-/* The answer of the server and the completion of the last request come in either order. */
+/* The server's answer and the completion of the last request may come in either order. */
 TEST(write_imm__ends_with_the_credit_and_the_last_request)
 {
 	begin(1, 1, 40000, writes_with_imm, none);
@@ -316,7 +316,7 @@ TEST(write_imm__ends_with_the_credit_and_the_last_request)
 	assert_int_equal(rig.failed, 0);
 }
 
-/* All answers before any completion, and all completions before the next operations' answers. */
+/* All answers come before any completion, and all completions before the answers to the next operations. */
 TEST(write_imm__answers_overtake_completions__each_operation_ends_once)
 {
 	begin(1, 1, 10000, writes_with_imm, none);
@@ -396,7 +396,7 @@ TEST(send__asks_now_and_then__ends_with_the_last_ones_credit)
 {
 	begin(1, 1, 100000, sends, none);
 	start(0, 1);
-	/* As many as there are credits; the second asks. */
+	/* As many as there are credits; the second one asks for an acknowledgement. */
 	assert_int_equal(rig.n[0], 4);
 	assert_false(at(0, 0)->asks);
 	assert_true(at(0, 1)->asks);
@@ -439,7 +439,7 @@ TEST(no_room__goes_on_when_there_is_some)
 	rig.room = 5;
 	requests_end(0, 0);
 	assert_int_equal(rig.n[0], 4);
-	/* Nor for the message behind the last request, without a credit. */
+	/* Without a credit, the message behind the last request is not posted either. */
 	begin(1, 1, 10000, writes_and_tells, none);
 	rig.conn[0].head.in_flight = 4;
 	start(0, 1);
@@ -449,7 +449,7 @@ TEST(no_room__goes_on_when_there_is_some)
 	assert_int_equal(rig.n[0], 2);
 }
 
-/* --- several --- */
+/* --- several rails --- */
 
 TEST(stripes__by_size__and_small_ones_take_turns)
 {
@@ -472,7 +472,7 @@ TEST(operation__ends_when_all_parts_have__in_order)
 {
 	begin(2, 1, 32 << 10, reads, none);
 	start(0, 2);
-	/* The second is all there, the first is not. */
+	/* The second operation is complete; the first is not. */
 	requests_end(1, 2);
 	assert_int_equal(rig.ended[0], 0);
 	requests_end(0, 1);
@@ -503,7 +503,7 @@ TEST(lane_lost__its_parts_begin_anew_on_the_others)
 	begin(2, 1, 64 << 10, writes_and_tells, none);
 	start(0, 2);
 	assert_counts(6, 6, 0, 0);
-	/* One of its parts is done, of the other nothing is known. */
+	/* One of its parts is done; the state of the other one is unknown. */
 	credit_comes(1, at(1, 2)->sequence);
 	lanes_lose(&rig.client, 1);
 	assert_int_equal(lanes_alive(&rig.client), 1);
@@ -515,7 +515,7 @@ TEST(lane_lost__its_parts_begin_anew_on_the_others)
 	assert_int_equal(rig.ended[0], 1);
 	credit_comes(0, at(0, 8)->sequence);
 	assert_int_equal(rig.ended[0], 2);
-	/* What begins now goes by what is left. */
+	/* A new operation uses only the rails that are left. */
 	start(0, 1);
 	assert_counts(14, 6, 0, 0);
 	lanes_lose(&rig.client, 0);
@@ -568,7 +568,7 @@ TEST(answer__to_nothing_or_to_another__ends_the_connection)
 	lanes_on_credit(&rig.traffic, &rig.client, 0, 1, at(0, 3)->sequence);
 	assert_int_equal(rig.failed, 1);
 	assert_int_equal(rig.ended[0], 0);
-	/* The last one's credit, before it was posted. */
+	/* A credit for the last message arrives before that message was posted. */
 	begin(1, 1, 100000, sends, none);
 	start(0, 1);
 	lanes_on_credit(&rig.traffic, &rig.client, 0, 1, at(0, 0)->sequence | 1);

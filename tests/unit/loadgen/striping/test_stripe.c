@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How operations are striped over rails. */
+/* Unit tests of loadgen/striping/stripe.c: how operations are striped over rails. */
 #include "tests/unit/helpers/unit.h"
 
 #include "loadgen/striping/stripe.h"
@@ -16,7 +16,7 @@ TEST(rails__by_size__none_below_16k)
 	assert_int_equal(stripe_rails(UINT64_C(2) << 30, 1), 1);
 }
 
-/* Whatever the size: no gap, no overlap, nothing below the least. */
+/* For every size: no gap, no overlap, no part below the minimum. */
 TEST(parts__of_any_size__make_up_the_whole)
 {
 	static const uint64_t sizes[] = { 1, 63, 64, 16384, 32768, 32769, 49151, 49152, 49153, 65537, 1000001,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/suites/alternatives.c and compare.c: what --compare makes of a command line, and of its runs. */
+/* Unit tests of loadgen/suites/alternatives.c and compare.c: what --compare makes of a command line and of its runs. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static char line[512], err[512];
 static char *args[ARGS_MAX];
 static int n_args;
 
-/* The base configuration as main has it. */
+/* Prepares the base configuration as main does. */
 static void give(const char *arguments)
 {
 	char *save;
@@ -120,7 +120,7 @@ TEST(compare__bad__refused_with_what_is_wrong)
 	assert_refused("--compare inline=off,on", "--compare: --inline: 'on' is not allowed");
 	assert_refused("--compare post-list=1,65", "--compare: --post-list: 65 is not allowed");
 	assert_refused("--post-list 2 --compare post-list=1,16", "--compare: cannot be combined with --post-list");
-	/* Bad only together with the rest. */
+	/* Wrong only in combination with the rest. */
 	assert_refused("--message-size 16 --compare workload=echo,atomic", "--compare: --message-size: 16 is not allowed");
 }
 
@@ -139,7 +139,7 @@ TEST(compare__several_keys__all_combinations)
 	}
 	assert_string_equal(json_text_at(a.v[3].options, "post-list"), "16");
 	assert_refused("--compare inline=off,auto --compare inline=64,128", "--compare: inline is set twice");
-	/* 8 x 8 x 2 combinations; 4 x 100 runs. */
+	/* 8 x 8 x 2 combinations, and then 4 x 100 runs. */
 	assert_refused("--compare post-list=1,2,3,4,5,6,7,8 --compare coalesce=1,2,3,4,5,6,7,8 --compare inline=off,auto "
 		       "--workload small", "--compare: 128 combinations in 5 rounds are too many runs; allowed: 64");
 	assert_refused("--compare post-list=1,2 --compare inline=off,auto --repeat 100",
@@ -159,7 +159,7 @@ TEST(compare__sets__several_options_at_once)
 	assert_int_equal(a.v[1].cfg.tuning.post_list, 16);
 	assert_int_not_equal(a.v[0].cfg.poll, a.v[1].cfg.poll);
 	assert_int_equal(a.v[2].n_args, 0);
-	/* Each set with each value of a key. */
+	/* Each set is combined with each value of a key. */
 	assert_int_equal(parse("--compare-set a:inline=off --compare-set b:inline=auto --compare poll=event,busy"), 0);
 	assert_int_equal(a.n, 4);
 	assert_string_equal(a.v[1].name, "poll=event,b");
@@ -189,10 +189,10 @@ TEST(compare__list_as_a_value__plus_is_a_comma)
 /* --- runs --- */
 
 static char ran[256];
-static unsigned failing_run;	/* from 1; 0: none */
+static unsigned failing_run;	/* counts from 1; 0: none */
 static unsigned n_runs;
 
-/* In the place of the run: 10 clients, the second alternative twice as fast, and the machine slower with every round. */
+/* Replaces the run: 10 clients; the second alternative is twice as fast, and each round is slower than the last. */
 enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
 {
 	unsigned round = (unsigned)cfg->name_text[0] - '0', alternative = (unsigned)cfg->name_text[2] - '0';

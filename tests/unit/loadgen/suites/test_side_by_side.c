@@ -45,7 +45,7 @@ TEST(figures__three_rounds__medians)
 	json_decref(run);
 }
 
-/* Times in this order: rdma, tcp; 0 is not known. */
+/* Times of rdma and tcp, in this order; 0: unknown. */
 static json_t *sizes_of(const double times[][3], size_t n)
 {
 	json_t *points = json_array(), *sizes;
@@ -67,7 +67,7 @@ static const json_t *ahead_at(const json_t *sizes, size_t i)
 
 TEST(sizes__curves_that_cross__the_size_in_between)
 {
-	/* Out of order; the lead of tcp is log(1/2) at 100 bytes and log(2) at 10000: they meet at 1000. */
+	/* Unordered sizes. tcp's lead is log(1/2) at 100 bytes and log(2) at 10,000, so the curves meet at 1,000. */
 	static const double times[][3] = { { 10000, 40, 20 }, { 100, 10, 20 } };
 	json_t *sizes = sizes_of(times, 2);
 

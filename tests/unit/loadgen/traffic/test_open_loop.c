@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/traffic/open_loop.c: when operations begin, by a clock of the test's. */
+/* Unit tests of loadgen/traffic/open_loop.c: when operations begin, by the test's own clock. */
 #include "tests/unit/helpers/unit.h"
 
 #include <ev.h>
@@ -8,7 +8,7 @@
 #include "loadgen/traffic/open_loop.h"
 #include "loadgen/traffic/traffic.h"
 
-#define BEYOND_DOUBLES ((UINT64_C(1) << 53) + 3)	/* ns; its double is the next whole number */
+#define BEYOND_DOUBLES ((UINT64_C(1) << 53) + 3)	/* ns; as a double, it becomes the next whole number */
 
 static uint64_t clock_ns;
 
@@ -28,7 +28,7 @@ static void start(struct traffic *t, struct wclient *wc, unsigned stream, uint32
 static const struct workload workload = { .streams = 1, .start = start };
 static const struct loadgen_config cfg = { .inflight = 3, .wl = &workload };
 
-/* One client, with an operation each microsecond. */
+/* One client, with one operation per microsecond. */
 static struct stream_times ring[4];
 static struct wclient client;
 static struct traffic traffic;

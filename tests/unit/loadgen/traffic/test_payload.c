@@ -8,7 +8,7 @@
 #include "loadgen/traffic/payload.h"
 
 #define BYTES_MAX    4096
-#define INFLIGHT_MAX 128	/* of --inflight */
+#define INFLIGHT_MAX 128	/* the largest --inflight */
 
 static struct payload *make(uint64_t seed, size_t max_bytes)
 {
@@ -46,7 +46,7 @@ TEST(payload__other_seed__other_text)
 	payload_free(c);
 }
 
-/* An echo of the wrong message must not pass: any two that a client can have in flight differ. */
+/* The echo of a wrong message must not pass, so any two messages that a client can have in flight differ. */
 TEST(payload__neighbours_in_flight__differ)
 {
 	static uint8_t texts[3 * INFLIGHT_MAX][48];
@@ -80,7 +80,7 @@ TEST(payload_is__any_byte_changed__false)
 	payload_free(p);
 }
 
-/* Each from a payload object just large enough: a sanitizer sees what is read beyond it. */
+/* Each payload object is just large enough, so that a sanitizer notices reads beyond it. */
 TEST(payload__every_size__filled_and_no_further)
 {
 	for (size_t size = 0; size <= BYTES_MAX; size += size < 130 || size >= BYTES_MAX - 2 ? 1 : 61) {
@@ -110,7 +110,7 @@ TEST(payload__message_number_beyond_32_bits__taken)
 	payload_free(p);
 }
 
-/* A message of one client must not pass for another's of the same number. */
+/* A message of one client must not pass for another client's message with the same number. */
 TEST(payload__clients__differ)
 {
 	for (uint64_t client = 1; client < 4000; client++)
@@ -129,7 +129,7 @@ TEST(payload__memory_given__text_stands_there)
 	assert_int_equal(memory[bytes], 0xee);
 	assert_ptr_equal(payload_text(p, 5), memory + 5);
 	assert_memory_equal(memory, payload_text(heap, 0), bytes);
-	/* What is out of place by a round number of bytes is noticed. */
+	/* A shift by a round number of bytes is noticed. */
 	for (size_t shift = 64; shift <= 2 << 20; shift *= 2)
 		assert_memory_not_equal(memory, memory + shift, 4096);
 	payload_free(p);
@@ -137,7 +137,7 @@ TEST(payload__memory_given__text_stands_there)
 	free(memory);
 }
 
-/* Neither constant nor a short period: all 256 values, each about as often. */
+/* Neither constant nor with a short period: all 256 values occur, each about equally often. */
 TEST(payload__text__looks_random)
 {
 	struct payload *p = make(1, BYTES_MAX);
@@ -148,6 +148,6 @@ TEST(payload__text__looks_random)
 	for (size_t i = 0; i < sizeof(text); i++)
 		counts[text[i]]++;
 	for (size_t i = 0; i < 256; i++)
-		assert_in_range(counts[i], 1, 48);	/* 16 expected */
+		assert_in_range(counts[i], 1, 48);	/* 16 are expected */
 	payload_free(p);
 }

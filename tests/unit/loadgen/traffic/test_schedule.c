@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/traffic/schedule.c: who is due next, and how a Poisson process is spaced. */
+/* Unit tests of loadgen/traffic/schedule.c: which client is due next, and the intervals of a Poisson process. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ TEST(schedule__empty__nobody)
 	schedule_free(NULL);
 }
 
-/* Whatever comes and goes, the first one is the earliest of those that are in. */
+/* Whatever is added or removed, the first entry is the earliest of those present. */
 TEST(schedule__random_adds_and_removes__always_the_earliest)
 {
 	static double due[1000];
@@ -63,7 +63,7 @@ TEST(schedule__client__comes_back_with_its_time)
 	schedule_free(s);
 }
 
-/* Mean and deviation of an exponential distribution are the same; and 1/e are longer than the mean. */
+/* An exponential distribution's mean and deviation are equal, and 1/e of its values exceed the mean. */
 TEST(exponential__many__of_that_distribution)
 {
 	double sum = 0, squares = 0, longer = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/traffic/trace.c: what is kept, what is lost, and the lines of the file. */
+/* Unit tests of loadgen/traffic/trace.c: which operations are kept or lost, and the lines of the file. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdlib.h>

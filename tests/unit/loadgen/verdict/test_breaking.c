@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/verdict/breaking.c: what each kind of failure says ran out, and whose it was. */
+/* Unit tests of loadgen/verdict/breaking.c: which resource each kind of failure says ran out, and on which side. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/verdict/resource_resource_floors.c: when a sample of a machine ends the ramp, and what is said of it. */
+/* Unit tests of loadgen/verdict/resource_floors.c: when a machine's sample ends the ramp, and the text for that. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
@@ -48,7 +48,7 @@ TEST(memory__less__stops_and_says_whose_and_how_much)
 
 TEST(memory__each_host_against_its_own)
 {
-	/* 6 % of the server's, 3 % of the generator's. */
+	/* 6 % of the server's memory, 3 % of the generator's. */
 	assert_int_equal(at_memory(FLOORS_SERVER, 0.24 * GIB), STOP_NOT);
 	assert_int_equal(at_memory(FLOORS_GENERATOR, 0.24 * GIB), STOP_MEMORY_FLOOR);
 }
@@ -74,7 +74,7 @@ TEST(floors__zero__off)
 	assert_int_equal(at_memory(FLOORS_SERVER, 0), STOP_NOT);
 }
 
-/* CPU time of two CPUs that were idle for `idle_s` and busy for `busy_s` since the machine started. */
+/* Judges CPU times of two CPUs that were idle for `idle_s` and busy for `busy_s` since the machine started. */
 static enum stop_reason at_cpu(uint64_t s, double busy_s, double idle_s)
 {
 	now.taken_ns = 100 * S + s * S;
@@ -88,7 +88,7 @@ TEST(cpu__busy_for_a_moment__goes_on)
 {
 	f.cpu_ratio = 0.1;
 	assert_int_equal(at_cpu(0, 100, 500), STOP_NOT);
-	assert_int_equal(at_cpu(1, 102, 500), STOP_NOT);	/* nothing idle for a second */
+	assert_int_equal(at_cpu(1, 102, 500), STOP_NOT);	/* not idle at all, but for only a second */
 	assert_int_equal(at_cpu(4, 104, 504), STOP_NOT);
 	assert_int_equal(at_cpu(5, 104, 506), STOP_NOT);
 }
@@ -99,7 +99,7 @@ TEST(cpu__busy_throughout__stops)
 	assert_int_equal(at_cpu(0, 100, 500), STOP_NOT);
 	assert_int_equal(at_cpu(5, 109.5, 500.5), STOP_CPU_FLOOR);
 	assert_string_equal(text, "the generator's machine was idle for 5.0 % of its CPU time: less than --cpu-floor 10 %");
-	/* From there on anew: idle again. */
+	/* A new interval begins here, which is idle again. */
 	assert_int_equal(at_cpu(10, 109.5, 510.5), STOP_NOT);
 }
 
@@ -109,7 +109,7 @@ TEST(cpu__unknown_or_backwards__not_judged)
 	assert_int_equal(at_cpu(0, NAN, 500), STOP_NOT);
 	assert_int_equal(at_cpu(5, NAN, 500), STOP_NOT);
 	assert_int_equal(at_cpu(10, 100, 500), STOP_NOT);
-	/* Another machine's figures: another server. */
+	/* The figures of another machine, because the server is another one. */
 	assert_int_equal(at_cpu(1, 10, 5), STOP_NOT);
 	assert_int_equal(at_cpu(6, 11, 14), STOP_NOT);
 }

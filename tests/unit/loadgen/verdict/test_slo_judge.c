@@ -31,7 +31,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* 1000 clients, 1000 operations of 1 to 1000 us, connected in 10 s. */
+/* 1,000 clients, connected in 10 s, with 1,000 operations of 1 to 1,000 us. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -74,7 +74,7 @@ TEST(judge__at_its_limit__passes_below_and_fails_above)
 	assert_int_equal(judged("bytes_per_s>319k"), SLO_PASS);
 	assert_int_equal(judged("connects_per_s>99"), SLO_PASS);
 	assert_int_equal(judged("connects_per_s>101"), SLO_FAIL);
-	/* A closed loop has no schedule. */
+	/* A closed loop has no schedule to lag behind. */
 	assert_int_equal(judged("service_p50<510us"), SLO_PASS);
 	assert_int_equal(judged("lag_p50<1s"), SLO_INCONCLUSIVE);
 }
@@ -99,7 +99,7 @@ static void count(struct fail_table *t, enum fail_kind kind, int n)
 		fail_table_count(t, &f);
 }
 
-/* 1000 connections were made, 6 attempts repeated and 4 clients failed: 1010 attempts. */
+/* 1,000 connections succeeded, 6 attempts were repeated and 4 clients failed: 1,010 attempts. */
 TEST(judge__timeouts_retries_refusals__of_all_attempts)
 {
 	struct rates r;
@@ -126,14 +126,14 @@ TEST(judge__timeouts_retries_refusals__of_all_attempts)
 	assert_float_equal(json_number_at(o, "timeouts.per_s"), 1.2, 1e-9);
 	assert_float_equal(json_number_at(o, "refusals.per_attempt_ratio"), 4. / 1010, 1e-9);
 	json_decref(o);
-	/* Without an attempt nothing is known. */
+	/* Without attempts the ratios are unknown. */
 	hist_reset(s->total);
 	fail_table_reset(&s->failures);
 	s->retries = 0;
 	assert_int_equal(judged("retries<=0"), SLO_INCONCLUSIVE);
 }
 
-/* 1 to 1000 us: p99 is 1.98 times p50. */
+/* Operations of 1 to 1,000 us: p99 is 1.98 times p50. */
 TEST(judge__jitter__p99_over_p50)
 {
 	assert_int_equal(judged("jitter<1.9"), SLO_FAIL);
@@ -143,7 +143,7 @@ TEST(judge__jitter__p99_over_p50)
 	assert_int_equal(judged("jitter<2.1"), SLO_INCONCLUSIVE);
 }
 
-/* 5000 messages a second, for which the server took 1.5 s of CPU time in 10 s: 30 us each. */
+/* 5,000 messages a second, for which the server used 1.5 s of CPU time in 10 s: 30 us each. */
 TEST(judge__cpu_per_op__of_the_server)
 {
 	assert_int_equal(judged("cpu_per_op<1s"), SLO_INCONCLUSIVE);
@@ -157,7 +157,7 @@ TEST(judge__cpu_per_op__of_the_server)
 
 TEST(judge__too_few_samples__inconclusive_but_errors_count)
 {
-	/* Of 1,000 the one that is beyond may be the thousandth; three are too many, and none is met. */
+	/* Of 1,000 samples, one beyond the limit may be chance; three are too many, and none meets it. */
 	assert_int_equal(judged("p99.9<999500ns"), SLO_INCONCLUSIVE);
 	assert_int_equal(judged("p99.9<990us"), SLO_FAIL);
 	assert_int_equal(judged("p99.9<1s"), SLO_PASS);

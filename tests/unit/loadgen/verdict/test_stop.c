@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/verdict/breaking.c, stop_judge_step: after which step the ramp ends, why, and what is said of it. */
+/* Unit tests of loadgen/verdict/breaking.c, stop_judge_step: after which step the ramp ends, and the stated reason. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -112,7 +112,7 @@ TEST(judge__a_resource_used_up__that_is_the_reason)
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
 		fail_table_reset(&s->failures);
-		/* Though others are more frequent. */
+		/* More frequent failures must not hide the one that decides. */
 		count_failures(STAGE_FIRST_REPLY, FAIL_TIMEOUT, 0, 100);
 		count_failures(STAGE_QP_SETUP, cases[i].kind, cases[i].code, 1);
 		assert_int_equal(judge(800), cases[i].reason);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/verdict/verdict.c: every tier at its bounds, and what they come to together. */
+/* Unit tests of loadgen/verdict/verdict.c: every tier at its bounds, and the overall result. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A step that went well: all held, each connected within `connect_ns`. */
+/* Begins a good step: all clients held, each connected within `connect_ns`. */
 static void begin(uint32_t target, uint64_t connect_ns)
 {
 	tear_down(NULL);
@@ -200,7 +200,7 @@ TEST(connect_time__too_few_samples__inconclusive)
 	assert_int_equal(verdict_overall(verdict), CRITERION_FAIL);
 }
 
-/* A step that cannot have a median is held to nothing that takes one. */
+/* A step too small for a median is not held to criteria that need one. */
 TEST(connect_time__fewer_clients_than_a_median_takes__no_criterion)
 {
 	begin(4, 50 * NS_PER_MS);
@@ -212,7 +212,7 @@ TEST(connect_time__fewer_clients_than_a_median_takes__no_criterion)
 	assert_string_equal(result_of(CONNECT), "fail");
 }
 
-/* 10 connections cannot have a p99: all within is met, more beyond than chance has is missed. */
+/* 10 connections are too few for a p99: all within the limit passes, more beyond it than chance allows fails. */
 TEST(connect_time__p99_of_few__judged_where_it_is_certain)
 {
 	begin(10, 500000);
@@ -231,7 +231,7 @@ TEST(connect_time__p99_of_few__judged_where_it_is_certain)
 	assert_measured(TAIL, "120 ms");
 }
 
-/* A limit that was missed says where the time went, at the percentile that missed it. */
+/* A missed limit says where the time went, at the percentile that missed it. */
 TEST(connect_time__missed__longest_stage_named)
 {
 	begin(10, 100 * NS_PER_MS);
@@ -245,7 +245,7 @@ TEST(connect_time__missed__longest_stage_named)
 	assert_string_equal(text_of(CONNECT, "longest_stage"), "tls_handshake");
 	assert_float_equal(json_number_value(json_object_get(find(CONNECT), "longest_stage_ratio")), 0.6, 0.01);
 	assert_measured(TAIL, "the longest stage rdma_connect: 80 ms (80 %)");
-	/* What is in no stage was spent before the attempt that succeeded. */
+	/* Time in no stage was spent before the attempt that succeeded. */
 	begin(10, 100 * NS_PER_MS);
 	hist_record_n(s->stages[STAGE_TLS_HANDSHAKE], 20 * NS_PER_MS, 10);
 	assert_string_equal(result_of(CONNECT), "fail");
@@ -286,7 +286,7 @@ static json_t *checks(int checked, int corrupt)
 	return json_pack("{s:{s:i, s:i}}", "events", "messages_checked", checked, "messages_corrupt", corrupt);
 }
 
-/* One-way messages are checked by the server alone. */
+/* The server alone checks one-way messages. */
 TEST(data__checked_at_the_server_only__counts)
 {
 	begin(10, 1000);
@@ -329,7 +329,7 @@ TEST(success__exactly_99_percent_of_1000__fails)
 	}
 }
 
-/* Held at once counts; a client that was connected and dropped is a failure. */
+/* Clients held at the same time count; a client that was connected and then dropped is a failure. */
 TEST(success__peak_higher_than_held__held_counts)
 {
 	begin(10, 1000);
@@ -346,7 +346,7 @@ TEST(stability__all_held__stable)
 	assert_measured(STABLE, "stable: 10000 held, no failures");
 }
 
-/* Each of these alone is not stable, and with no failure that says why it is not graceful either. */
+/* Each of these alone is not stable, and without a failure that explains it, it is not graceful either. */
 TEST(stability__unexplained__fails)
 {
 	for (int i = 0; i < 6; i++) {
@@ -369,7 +369,7 @@ TEST(stability__unexplained__fails)
 	assert_measured(STABLE, "connecting took too long");
 }
 
-/* A step of 10000 clients of which 8000 were held and served, and 2000 turned away with a code. */
+/* A step of 10,000 clients: 8,000 were held and served, 2,000 were refused with a code. */
 static void begin_graceful(void)
 {
 	begin(10000, 1000);
@@ -389,7 +389,7 @@ TEST(stability__all_conditions_met__graceful)
 	assert_measured(STABLE, "8000 of 10000 held; graceful failure: refused:full at psn_exchange (1500 times)");
 }
 
-/* Each of the conditions of docs/results.md, "Graceful failure", alone. */
+/* Each condition of docs/results.md, "Graceful failure", is missing once. */
 TEST(stability__one_condition_missing__not_graceful)
 {
 	static const struct { const char *result, *why; } cases[] = {
@@ -427,7 +427,7 @@ TEST(stability__one_condition_missing__not_graceful)
 	}
 }
 
-/* One client that is held is no pass: as many as the largest step before held, or a tenth. */
+/* One held client does not pass: it takes as many as the largest step before held, or a tenth. */
 TEST(stability__few_held__not_graceful)
 {
 	static const struct { uint32_t held, whole_before; const char *result; } cases[] = {
@@ -445,7 +445,7 @@ TEST(stability__few_held__not_graceful)
 	}
 }
 
-/* Whoever waits in vain may only have met a slow machine; what else is amiss counts all the same. */
+/* Timeouts may only be due to a slow machine; other faults still count. */
 TEST(stability__timeouts_on_an_emulated_cpu__not_judged)
 {
 	begin_graceful();
@@ -468,7 +468,7 @@ TEST(stability__failures_named_but_leaked__fails)
 
 #define POOLS "server's pools after the step"
 
-/* A verdict says what is known: pools that nobody could ask for did not stay away, nor did they come back. */
+/* A verdict says only what is known: unknown pools count neither as restored nor as not restored. */
 TEST(pools__not_restored_or_unknown__fail_or_inconclusive)
 {
 	begin(100, 1000);
@@ -533,7 +533,7 @@ TEST(measurement__replies_stalled__inconclusive_by_name)
 	s->reply_stall_ns = 113 * NS_PER_S;
 	assert_string_equal(result_of(MEASUREMENT), "inconclusive");
 	assert_measured(MEASUREMENT, "replies_stalled: no reply came for 113.0 s");
-	/* Operations that take long end seldom. */
+	/* With such long operations few end, so this is no stall. */
 	hist_reset(s->hists.response);
 	hist_record_n(s->hists.response, 20 * NS_PER_S, 50);
 	assert_false(step_is_stalled(s));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/worker/connector.c and clients.c: who connects next, and what becomes of clients whose connections
- * fail, park or close. Connections are fakes of this file.
- */
+/* Unit tests of loadgen/worker/connector.c and clients.c: which client connects next, and what happens to clients whose
+ * connections fail, park or close. Connections are fakes in this file. */
 #include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"
@@ -18,7 +17,7 @@
 
 #define CLIENTS 40
 
-/* As much of a connection as the connector uses. */
+/* The parts of a connection that the connector uses. */
 struct client_conn {
 	struct client_head head;
 	enum stage parked;
@@ -30,10 +29,10 @@ static struct rig {
 	struct traffic traffic;
 	struct connector connector;
 	struct client_conn conns[4 * CLIENTS];
-	uint32_t made;		/* connections */
-	uint32_t free;		/* that may be made yet */
-	uint32_t went_on;	/* parked connections that were let go */
-	uint32_t back;		/* clients that came back after they had left */
+	uint32_t made;		/* connections made */
+	uint32_t free;		/* connections that may still be made */
+	uint32_t went_on;	/* parked connections that were released */
+	uint32_t back;		/* clients that came back after leaving */
 } rig;
 
 /* --- fakes --- */
@@ -168,7 +167,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A step of CLIENTS clients begins, on one rail, with these options besides. */
+/* Begins a step of CLIENTS clients on one rail, with these additional options. */
 static void begin(const char *arguments, enum stage upto)
 {
 	options_taken(arguments);
@@ -237,7 +236,7 @@ TEST(start__as_many_as_the_window_takes__more_as_they_go_live)
 	begin("", STAGE_FIRST_REPLY);
 	assert_counts(8, 0, 0, 0, 0);
 	goes_live(0);
-	/* The window has grown by one, and one place is free. */
+	/* The window has grown by one, so one place is free. */
 	assert_counts(9, 1, 0, 0, 0);
 	assert_false(connector_is_done(&rig.connector));
 	all_go_live();
@@ -246,7 +245,7 @@ TEST(start__as_many_as_the_window_takes__more_as_they_go_live)
 	assert_int_equal(rig.made, CLIENTS);
 }
 
-/* A server that does not prove itself, or a third party that the host was sent to, sees no more connections than those. */
+/* A server that does not prove itself, perhaps a third party named as a target, sees no further connection. */
 TEST(unproved__three_in_a_row__no_other_connection_begins)
 {
 	begin("", STAGE_FIRST_REPLY);
@@ -260,7 +259,7 @@ TEST(unproved__three_in_a_row__no_other_connection_begins)
 		closes(i, FAIL_CERTIFICATE, 18);
 	connector_more(&rig.connector);
 	assert_int_equal(rig.made, 10);
-	/* The next step begins anew. */
+	/* The next step starts again from zero. */
 	worker_stats_reset(&rig.stats);
 	connector_begin_step(&rig.connector, CLIENTS, CLIENTS, STAGE_FIRST_REPLY, false);
 	assert_true(rig.made > 10);
@@ -303,7 +302,7 @@ TEST(attempt__busy__waits_and_comes_first)
 	closes(0, FAIL_REFUSED, REFUSE_BUSY);
 	assert_int_equal(wc->state, WCLIENT_WAITING);
 	assert_int_equal(counter_get(&rig.stats.retries), 1);
-	/* Its time has not come: another client goes first. */
+	/* It is not due yet, so another client goes first. */
 	assert_ptr_equal(client_of(1), &rig.traffic.clients[1]);
 	wc->retry_at_ns = 0;
 	goes_live(1);
@@ -336,7 +335,7 @@ TEST(parked__all__go_on_in_their_order)
 	connector_go_on(&rig.connector, STAGE_TLS_HANDSHAKE);
 	assert_int_equal(rig.went_on, CLIENTS);
 	assert_int_equal(client_of(0)->state, WCLIENT_CONNECTING);
-	/* One that parks again waits for the stage after. */
+	/* A connection that parks again waits for the next stage. */
 	parks(0, STAGE_PSN_EXCHANGE);
 	connector_more(&rig.connector);
 	assert_int_equal(client_of(0)->state, WCLIENT_PARKED);
@@ -359,7 +358,7 @@ TEST(parked__fails__the_others_go_on_without_it)
 
 /* --- the end --- */
 
-/* The client of this connection leaves, to come back. */
+/* The client of this connection leaves, and will come back. */
 static void leaves(uint32_t conn)
 {
 	client_of(conn)->away = true;
@@ -380,7 +379,7 @@ TEST(leaves__comes_back_on_a_new_connection)
 	goes_live(CLIENTS);
 	assert_int_equal(rig.back, 1);
 	assert_int_equal(wc->state, WCLIENT_LIVE);
-	/* One that fails while it is away was dropped. */
+	/* A client that fails while it is away counts as dropped. */
 	wc = client_of(1);
 	leaves(1);
 	closes(CLIENTS + 1, FAIL_CERTIFICATE, 1);
@@ -401,7 +400,7 @@ TEST(leave__more_than_may_connect__whoever_left_first_is_back_first)
 	for (uint32_t i = 0; i < n; i++)
 		leaves(order[i]);
 	assert_counts(1, CLIENTS - n, n - 1, 0, 0);
-	/* Each leaves again as soon as it is back, so the second round has the order of the first. */
+	/* Each client leaves again as soon as it is back, so the second round has the order of the first. */
 	for (uint32_t i = 0; i < 2 * n; i++) {
 		assert_ptr_equal(client_of(CLIENTS + i), client_of(order[i % n]));
 		goes_live(CLIENTS + i);
@@ -445,11 +444,11 @@ TEST(abandon__whoever_still_connects_times_out__and_nobody_begins)
 	assert_counts(0, 1, 0, 0, made - 1);
 }
 
-/* --- lost and back --- */
+/* --- lost and back again --- */
 
 static struct churn churn;
 
-/* All clients are live; one that is lost comes back to the real churn.c. */
+/* Makes all clients live; the real churn.c brings lost ones back. */
 static void begin_live(const char *arguments)
 {
 	begin(arguments, STAGE_FIRST_REPLY);
@@ -469,7 +468,7 @@ static void is_lost(uint32_t conn)
 	clients_ops.on_closed(rail(), &rig.conns[conn], &f);
 }
 
-/* As if its pause had passed. */
+/* Ends the client's pause. */
 static void pause_ends(struct wclient *wc)
 {
 	assert_int_equal(wc->state, WCLIENT_WAITING);
@@ -503,7 +502,7 @@ static void ends_drained(uint32_t conn)
 	clients_ops.on_closed(rail(), &rig.conns[conn], &f);
 }
 
-/* The client module ends the connection when all that is in flight has ended. */
+/* The client module itself ends the connection when everything in flight has ended. */
 TEST(draining__client_is_lost_but_not_cut_off)
 {
 	begin_live("");
@@ -529,7 +528,7 @@ TEST(draining__with_reconnect__comes_back)
 	assert_int_equal(client_of(0)->state, WCLIENT_LIVE);
 }
 
-/* What had not ended begins again with its number: each ends once, and none is left out. */
+/* Operations that had not ended begin again with their numbers: each ends once, and none is left out. */
 TEST(lost__in_the_midst_of_operations__back_with_those_that_had_not_ended)
 {
 	struct wclient *wc;
@@ -560,12 +559,12 @@ TEST(lost__in_the_midst_of_operations__back_with_those_that_had_not_ended)
 	assert_int_equal(hist_count(rig.stats.hists.outage_ns), 1);
 	assert_int_equal(hist_count(rig.stats.hists.away_ns), 0);
 	assert_true(wc->backoff.lost_ns == 0);
-	/* The next connection of its own accord begins at 0, as all do. */
+	/* The next ordinary connection begins at 0, as all do. */
 	connector_reset_client(wc);
 	assert_int_equal(wc->streams[0].done, 0);
 }
 
-/* In the open loop the operations stay due when they were. */
+/* In the open loop, operations keep their due times. */
 TEST(lost__open_loop__due_as_before)
 {
 	struct stream_times times[4] = { { .due_ns = 111 }, { .due_ns = 222 }, { .due_ns = 333 }, { .due_ns = 444 } };
@@ -623,7 +622,7 @@ TEST(lost__server_is_another_now__dropped_at_once)
 	assert_losses(1, 0, 1, 1);
 }
 
-/* Those that are due sooner do not wait for the others. */
+/* Clients that are due sooner do not wait for the others. */
 TEST(lost__several__tried_in_the_order_of_their_pauses)
 {
 	uint64_t last = 0;
@@ -650,7 +649,7 @@ TEST(lost__step_ends_before_it_is_back__given_up)
 	assert_losses(1, 0, 2, 1);
 }
 
-/* One that was leaving is away already, and comes back all the same. */
+/* A client that was leaving already counts as away, and comes back all the same. */
 TEST(lost__while_it_leaves__back)
 {
 	struct wclient *wc;

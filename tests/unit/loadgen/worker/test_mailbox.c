@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/worker/mailbox.c: no order is lost, whoever is faster. */
+/* Unit tests of loadgen/worker/mailbox.c: no order is lost, whichever thread is faster. */
 #include "tests/unit/helpers/unit.h"
 
 #include <pthread.h>
@@ -58,7 +58,7 @@ static void *put_all(void *arg)
 	return NULL;
 }
 
-/* Many more than there is room for, while the worker is at something else. */
+/* Many more orders than there is room for, while the worker is busy with something else. */
 TEST(put__full__waits_and_loses_none)
 {
 	struct order out[MAILBOX_MAX];
@@ -94,7 +94,7 @@ static void *fill(void *arg)
 	return NULL;
 }
 
-/* A worker that broke takes no orders: nobody waits for it. */
+/* A broken worker takes no orders, and nobody waits for it. */
 TEST(close__full__whoever_waits_is_told)
 {
 	pthread_t thread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/worker/pace.c: how many connections are made at once, and what is worth another attempt. */
+/* Unit tests of loadgen/worker/pace.c: how many connections are made at once, and which failures are retried. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ TEST(congestion__halves__then_grows_by_one_a_windowful)
 	succeed(100);
 	pace_on_congestion(&p, 10, 20);
 	assert_int_equal(pace_window(&p), 32);
-	/* Each adds the inverse of a window that is growing meanwhile, so it takes one more. */
+	/* Each success adds the inverse of a window that is growing meanwhile, so it takes one more. */
 	succeed(32);
 	assert_int_equal(pace_window(&p), 32);
 	succeed(1);

@@ -41,7 +41,7 @@ TEST(beat__late__the_latest_is_kept)
 	assert_int_equal(p.stall_ns, 0);
 }
 
-/* A thread that has much to do is late, and was there all the time. */
+/* A thread with much to do is late, but it was running all the time. */
 TEST(beat__late_and_busy__no_hole)
 {
 	start();
@@ -72,12 +72,12 @@ TEST(replies__none_expected__no_stall)
 	for (int i = 0; i < 30; i++)
 		beat_after(BEAT, 40, 0);
 	assert_int_equal(p.stall_ns, 0);
-	/* It counts from when the operation may have begun. */
+	/* The stall counts from the moment at which the operation may have begun. */
 	beat_after(BEAT, 40, 1);
 	assert_int_equal(p.stall_ns, BEAT);
 }
 
-/* Who sleeps cannot say that nothing came. */
+/* A sleeping thread cannot know that nothing came. */
 TEST(hole__while_operations_are_in_flight__no_stall_of_the_server)
 {
 	start();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/worker/worker.c on the fake device, with a thread of its own: orders, and a device that fails. */
+/* Unit tests of loadgen/worker/worker.c on the fake device, with a thread of its own: orders, and a failing device. */
 #include "tests/unit/helpers/client_rig.h"
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"
@@ -48,7 +48,7 @@ static void hold_port(struct addr *out)
 	assert_int_equal(getsockname(closed_port, (struct sockaddr *)&out->ss, &len), 0);
 }
 
-/* A worker that is not started. */
+/* Makes a worker without starting it. */
 static int set_up(void **state)
 {
 	struct worker_config wc = { .cfg = &options, .n_rails = 1, .n_workers = 1, .on_progress = on_progress };
@@ -126,20 +126,20 @@ TEST(orders__given_at_once__all_are_carried_out)
 	assert_int_equal(counter_get(&st->fulfilled), 6);
 	assert_true(counter_get(&st->measure_start_ns) > 0);
 	assert_true(counter_get(&st->measure_end_ns) >= counter_get(&st->measure_start_ns));
-	/* Another step begins with nothing of this one. */
+	/* The next step begins with empty figures. */
 	connect_two();
 	wait_until(worker_is_done(worker));
 	assert_int_equal(counter_get(&st->measure_end_ns), 0);
 	assert_int_equal(counter_get(&st->failed), 2);
 }
 
-/* The orders that follow are not waited for, however many. */
+/* Orders that follow are not waited for, however many there are. */
 TEST(device__fails__said_with_its_error_and_name)
 {
 	const char *devices;
 
 	assert_int_equal(worker_failure(worker, NULL), 0);
-	/* The fakes are for one thread at a time: the event waits for the worker. */
+	/* The fakes allow one thread at a time, so raise the event before the worker starts. */
 	fake_async_device(IBV_EVENT_DEVICE_FATAL);
 	start();
 	wait_until(worker_failure(worker, NULL));

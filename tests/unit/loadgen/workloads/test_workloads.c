@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/workloads/: the defaults that a workload has, the options that it takes or refuses, and what it
- * needs.
- */
+/* Unit tests of loadgen/workloads/: a workload's defaults, the options that it accepts or refuses, and its needs. */
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"
 
@@ -84,7 +82,7 @@ TEST(check__nothing_given__the_workloads_own_defaults)
 	assert_int_equal(options.inflight, 16);
 }
 
-/* Only what the server is to write to has a window, and it holds what is under way, if anybody looks at it. */
+/* Only a region that the server writes to has a window, which holds what is in flight if anybody checks it. */
 TEST(check__windows__for_duplex_alone)
 {
 	struct workload_needs needs;
@@ -139,7 +137,7 @@ TEST(check__coalesce__with_small_only_and_as_much_as_a_send_takes)
 	assert_string_equal(options_err, "--coalesce: 64 messages of 20000 bytes are too large for one SEND; allowed: 1 to 52");
 }
 
-/* What is sent at once is counted; in the open loop each may be alone. */
+/* Messages sent together share a credit; in the open loop each message may be alone. */
 TEST(needs__coalesce__room_for_a_send_and_credits_by_the_send)
 {
 	static const struct { const char *arguments; uint32_t bytes, credits; } cases[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/doctor/base/driver.c: answers of the kernel as bytes, and loopback, of which there is nothing
- * to say. */
+/* Unit tests of loadgen/doctor/base/driver.c: the kernel's answers as bytes, and loopback, about which nothing is
+ * reported. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct answer {
 	struct dcbmsg dcb;
 	struct rtattr name;
 	char text[16];
-	struct rtattr ieee;	/* has the rest */
+	struct rtattr ieee;	/* contains the rest */
 	struct rtattr ets;
 	uint32_t nothing;
 	struct rtattr pfc_head;
@@ -44,7 +44,7 @@ TEST(pfc__answer__priorities)
 	struct answer a = good();
 	uint8_t priorities = 0xff;
 
-	/* No hole, or the bytes are not what the kernel sends. */
+	/* The struct must have no padding here, because the kernel sends none. */
 	assert_int_equal(offsetof(struct answer, pfc) - offsetof(struct answer, pfc_head), RTA_LENGTH(0));
 	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), 0);
 	assert_int_equal(priorities, 1 << 3);
@@ -75,7 +75,7 @@ TEST(pfc__error__as_the_kernel_says)
 	assert_int_equal(driver_pfc_of(&a, sizeof(a), &priorities), -EBADMSG);
 }
 
-/* However long the answer is said to be, no more than its bytes are read, which sanitizers see. */
+/* Whatever length the answer claims, only its real bytes are read; sanitizers would notice more. */
 TEST(pfc__cut_anywhere__no_priorities)
 {
 	uint8_t priorities;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/report/chart: scales alone, then charts. */
+/* Unit tests of loadgen/report/chart: scales alone, then whole charts. */
 #include "tests/unit/helpers/unit.h"
 
 #include <float.h>
@@ -21,7 +21,7 @@ static struct chart chart_of(enum chart_mark mark, const double *x, const double
 			       .series = { { .label = "series", .mark = mark, .x = x, .y = y, .n = n } } };
 }
 
-/* The caller's to free; NULL where there is nothing to see. */
+/* Returns a chart, which the caller frees; NULL if there is nothing to show. */
 static __attribute__((noinline)) char *drawn(const struct chart *c)
 {
 	char *svg;
@@ -149,7 +149,7 @@ TEST(draw__no_point__nothing)
 		assert_null(drawn(&charts[i]));
 }
 
-/* No number in it is NAN or infinite. */
+/* Checks that no number in it is NAN or infinite. */
 static void expect_numbers(const char *svg)
 {
 	assert_null(strstr(svg, "nan"));
@@ -223,8 +223,8 @@ TEST(draw__words__escaped)
 	free(svg);
 }
 
-/* The numbers in the path of the first part of the SVG that has the colour, up to `max`; returns how many. *begun: how many
- * lines it consists of. */
+/* Reads up to `max` numbers from the path of the first element in this colour; returns how many. *begun: how many lines
+ * the path has. */
 static size_t numbers_of(const char *svg, const char *colour, double *out, size_t max, size_t *begun)
 {
 	const char *at = strstr(svg, colour);
@@ -250,7 +250,7 @@ static size_t numbers_of(const char *svg, const char *colour, double *out, size_
 	return n;
 }
 
-/* To the tenth that coordinates are written with. */
+/* Compares coordinates, which are written with one decimal. */
 static void expect_near(double a, double b)
 {
 	if (fabs(a - b) > 0.15)
@@ -308,14 +308,14 @@ TEST(draw__stack__bars_stand_on_those_before)
 	c.series[1] = (struct chart_series){ .label = "upper", .mark = CHART_STACK, .x = x, .y = upper, .n = 2 };
 	c.n_series = 2;
 	svg = drawn(&c);
-	/* left, bottom, right, top, left */
+	/* A path goes left, bottom, right, top, left. */
 	assert_int_equal(numbers_of(svg, "fill=\"var(--c0)\"", one, 10, &begun), 5);
 	assert_int_equal(numbers_of(svg, "fill=\"var(--c1)\"", other, 10, &begun), 10);
 	expect_near(other[0], one[0]);
 	expect_near(other[2], one[2]);
 	expect_near(other[1], one[3]);
 	expect_near((one[1] - one[3]) / (other[1] - other[3]), 4.0 / 6);
-	/* That of b has the lower one's bottom and the first one's top. */
+	/* In category b the upper bar starts at the bottom, and ends as high as in a. */
 	assert_true(other[5] > other[2]);
 	expect_near(other[6], one[1]);
 	expect_near(other[8], other[3]);
@@ -336,19 +336,19 @@ TEST(draw__intervals__from_low_to_high)
 	svg = drawn(&c);
 	assert_int_equal(numbers_of(svg, "stroke=\"var(--c0)\"", line, 4, &begun), 4);
 	rest = strstr(strstr(svg, "stroke=\"var(--c0)\"") + 1, "stroke=\"var(--c0)\"");
-	/* x, low, 8, -4 0, high, -4 0, 8 */
+	/* The path has x, low, 8, -4 0, high, -4 0, 8. */
 	assert_int_equal(numbers_of(rest, "stroke", v, 20, &begun), 18);
 	assert_int_equal(begun, 2);
 	expect_near(v[0] + 4, line[0]);
 	expect_near(v[1] - line[1], line[1] - v[5]);
 	assert_true(v[1] > line[1]);
-	/* Without a lower end it begins at the point. */
+	/* Without a lower end, the interval begins at the point. */
 	expect_near(v[10], line[3]);
 	expect_near(v[14], v[5]);
 	free(svg);
 }
 
-/* Where the labels of vertical rules stand: above the plot, and none on another one. */
+/* Labels of vertical rules are above the plot, and must not overlap. */
 TEST(draw__rules_side_by_side__labels_in_rows)
 {
 	struct chart c = chart_of(CHART_LINE, (const double[]){ 0, 100 }, (const double[]){ 0, 100 }, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/report/doc/doc.c and doc_read.c: what a document takes and gives back. */
+/* Unit tests of loadgen/report/doc/doc.c and doc_read.c: what a document accepts and returns. */
 #include "tests/unit/helpers/doc_rig.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "loadgen/report/doc/doc_internal.h"
 
-static unsigned long allocations, fail_at;	/* jansson's; 0: none fails */
+static unsigned long allocations, fail_at;	/* of jansson; the allocation that fails, 0: none */
 
 static void *counting_malloc(size_t n)
 {
@@ -73,12 +73,12 @@ TEST(names__any__safe_and_unique)
 	assert_string_equal(doc_str(doc_block(d, 3), "id"), "x-2-2");
 	assert_string_equal(doc_str(doc_block(d, 4), "id"), "section");
 	assert_string_equal(doc_str(doc_block(d, 5), "id"), "section-2");
-	/* Statements have an anchor if they are given one. */
+	/* Statements have an anchor only if they are given one. */
 	doc_text(d, "x", "a text");
 	doc_answer(d, DOC_GOOD, NULL, "Question?", "Answer", "Detail");
 	assert_string_equal(doc_str(doc_block(d, 6), "id"), "x-3");
 	assert_false(doc_has(doc_block(d, 7), "id"));
-	/* Files are no anchors. */
+	/* Names of files are not anchors. */
 	doc_table(d, "x", NULL);
 	assert_string_equal(doc_str(doc_block(d, 8), "name"), "x");
 	assert_false(doc_failed(d));
@@ -125,7 +125,7 @@ TEST(text__not_utf8__made_so)
 	doc_free(d);
 }
 
-/* Every allocation fails once; whatever was made by then is written and freed. */
+/* Each allocation fails once; what was made before is still written and freed. */
 TEST(memory__runs_out_anywhere__is_said)
 {
 	struct doc *d;

@@ -40,7 +40,7 @@ static void write_files(const struct doc *d)
 		fail_msg("%s", err);
 }
 
-/* Reads dir/tables/name and removes it; tear_down finds out if there are more. */
+/* Compares dir/tables/name and removes it; tear_down notices additional files. */
 static void expect_file(const char *name, const char *expected)
 {
 	char path[200], text[2000];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of what a document is written as: doc_html.c, doc_text.c. */
+/* Unit tests of the forms of a document: doc_html.c, doc_text.c. */
 #include "tests/unit/helpers/doc_rig.h"
 
 #include <errno.h>
@@ -136,7 +136,7 @@ TEST(markdown__hostile_texts__escaped)
 	doc_free(d);
 }
 
-/* GitHub's Markdown makes links of bare addresses (extended autolinks), and no escape keeps it from that. */
+/* GitHub's Markdown turns bare addresses into links (extended autolinks), which no escape prevents. */
 TEST(markdown__addresses__no_links)
 {
 	static const struct { const char *text, *shown; } cases[] = {
@@ -146,7 +146,7 @@ TEST(markdown__addresses__no_links)
 		{ "HTTPS://a.example ftp://a.example", "HTTPS:<!-- -->//a.example ftp:<!-- -->//a.example" },
 		{ "me@a.example mailto:me@a.example xmpp:me@a.example/b", "me@<!-- -->a.example mailto:me@<!-- -->a.example "
 		  "xmpp:me@<!-- -->a.example/b" },
-		/* Names of hosts, addresses and figures stay as they are. */
+		/* Host names, addresses and figures stay unchanged. */
 		{ "web-1.example.com:7471 10.77.0.1:7471 [fe80::1]:7471 www w.w.w. 99.9", "web-1.example.com:7471 10.77.0.1:7471 "
 		  "\\[fe80::1\\]:7471 www w.w.w. 99.9" },
 	};
@@ -160,7 +160,7 @@ TEST(markdown__addresses__no_links)
 		doc_column(t, "c", NULL, false);
 		doc_row(t, DOC_PLAIN);
 		doc_cell(t, "%s", cases[i].text);
-		/* In the paragraph, and in the table behind it. */
+		/* Once in the paragraph, and once in the table behind it. */
 		doc_rig_expect(d, DOC_FORM_MARKDOWN, cases[i].shown, "| ", cases[i].shown, NULL);
 		doc_free(d);
 	}
@@ -180,7 +180,7 @@ TEST(markdown__what_would_begin_a_list__escaped)
 	doc_free(d);
 }
 
-/* In a terminal, too. */
+/* Markdown may be shown on a terminal, too. */
 TEST(markdown__hostile_texts__no_escape_sequence)
 {
 	struct doc *d = doc_rig_new();

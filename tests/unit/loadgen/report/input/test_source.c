@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/report/input/source.c: folders that are no run's, runs that did not end, damage, names of histograms.
- */
+/* Unit tests of loadgen/report/input/source.c: folders without a run, runs that did not end, damage, names of
+ * histograms. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -107,7 +107,7 @@ TEST(open__pipe_or_folder_in_place_of_run_json__refused)
 	expect_refused("run.json: not a regular file");
 }
 
-/* `head`, N times `unit`, `tail`. */
+/* Returns `head`, n times `unit`, and `tail`. */
 static char *repeated(const char *head, const char *unit, size_t n, const char *tail)
 {
 	char *text = malloc(strlen(head) + n * strlen(unit) + strlen(tail) + 1), *p = stpcpy(text, head);
@@ -126,7 +126,7 @@ static void *count_json(size_t n)
 	return malloc(n);
 }
 
-/* Text of some MB would take some 100 MB once it is parsed. */
+/* A few MB of text would take some 100 MB once parsed. */
 TEST(open__dense_files__refused_before_they_are_parsed)
 {
 	char *run = repeated("{\"schema_version\": 2, \"a\": [0", ",{}", 4000000, "]}");

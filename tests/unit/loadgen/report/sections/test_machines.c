@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of the report's section on what the machines did: its figures, and series that are damaged or missing. */
+/* Unit tests of the report's section on the machines: its figures, and damaged or missing series. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdio.h>
@@ -26,8 +26,8 @@ static int tear_down(void **state)
 	return report_rig_tear_down(state);
 }
 
-/* n samples, a second apart on the side's clock: 0.25 and 0.5 CPUs, 3 context switches a second, 10 descriptors and
- * one more with each. */
+/* n samples, one per second of the side's clock: 0.25 and 0.5 CPUs, 3 context switches a second, 10 descriptors plus
+ * one for each sample. */
 static json_t *side(int n)
 {
 	json_t *o = json_pack("{s:i, s:[], s:[], s:[], s:[], s:[], s:[], s:[], s:[{s:s, s:[f, n], s:[f, f]}]}", "samples", n,
@@ -85,7 +85,7 @@ TEST(machines__peaks__beside_what_was_at_rest)
 	assert_true(report_rig_has_row(D, "resources", "generator,102,connecting,0.25,0.5,"));
 }
 
-/* The second server began with less CPU time than the first had used. */
+/* The second server began with less CPU time than the first one had used. */
 TEST(machines__another_server__its_time_is_added)
 {
 	json_t *server = side(4);
@@ -97,7 +97,7 @@ TEST(machines__another_server__its_time_is_added)
 	assert_true(report_rig_has_row(D, "threads", "server,shard 0,8,"));
 }
 
-/* Of a single sample no CPU time is known. */
+/* A single sample gives no CPU time. */
 TEST(machines__one_sample__no_cpus_and_no_nan)
 {
 	json_t *server = json_at(analysis_run_step(run, 2), "resources.server");

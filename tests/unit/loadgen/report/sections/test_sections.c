@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of the report's sections: the statements and figures they give for runs made by hand. */
+/* Unit tests of the report's sections: their statements and figures for handmade runs. */
 #include "tests/unit/helpers/unit.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void set(const char *path, json_t *v)
 	analysis_run_set(run, path, v);
 }
 
-/* A step's, by its number. */
+/* Sets a value in the step with this index. */
 static void set_in_step(size_t k, const char *path, json_t *v)
 {
 	analysis_run_set(analysis_run_step(run, k), path, v);
@@ -47,7 +47,7 @@ static void set_capacity(const char *which, json_t *v)
 	set(path, v);
 }
 
-/* The statement names the limit that ends first, which is the first row of the table, and where. */
+/* The statement must name the limit that ends first, which is the first row of the table, and its number of clients. */
 static void expect_first_limit(const char *id)
 {
 	json_t *limits = limits_analysis(run), *first = json_array_get(limits, 0);
@@ -154,7 +154,7 @@ TEST(what_breaks__nothing__the_first_limit_by_projection)
 
 TEST(what_to_buy__twice_the_capacity__hosts_with_headroom)
 {
-	/* 200 clients, of which a host of 100 takes 70. */
+	/* 200 clients; a host of 100 takes 70 of them. */
 	report_rig_expect(run, "buy-servers", "3", "200", "67", "30 %", "100", NULL);
 }
 
@@ -171,8 +171,7 @@ TEST(verdict__badges__what_to_know_before_reading)
 	report_rig_expect(run, "generator-limit", "50", NULL);
 }
 
-/* Of several load hosts, those that had no more to give are named, and the page says "add hosts" where it cannot give a
- * number. */
+/* With several load hosts, those at their limit are named, and the page says "add hosts" where it has no number. */
 TEST(hosts__one_saturated__named_with_add_hosts)
 {
 	set("hosts", json_pack("[{s:s, s:[]}, {s:s, s:[{s:i, s:i, s:{s:f, s:f}}], s:{s:f, s:s}}]", "name", "load1", "steps",
@@ -206,7 +205,7 @@ TEST(verdict__criteria_of_repetitions__the_worst_and_how_many_passed)
 	report_rig_expect(run, "badge-fail", NULL);
 }
 
-/* When the server's certificate ends, for who runs the same again later. */
+/* Tells those who repeat the run later when the server's certificate expires. */
 TEST(environment__servers_certificate__its_end)
 {
 	set("environment.server.certificate_expires_at", json_string("2027-02-25T10:00:00Z"));
@@ -373,7 +372,7 @@ TEST(network__of_a_wire__rates_faults_and_ports)
 	assert_true(report_rig_has_row(D, "network", "100,server,dev0,eth0,netdev,30,20,3000,2000,0"));
 	set_in_step(2, "network", json_pack("{s:o, s:o}", "server", network_side(false, 7), "generator", network_side(false, 5)));
 	report_rig_expect(run, "network-faults", "12", NULL);
-	/* One device on one machine: its counters once. */
+	/* One device on one machine: its counters count only once. */
 	set_in_step(2, "network", json_pack("{s:o, s:o}", "server", network_side(true, 7), "generator", network_side(true, 7)));
 	report_rig_expect(run, "network-faults", "7", NULL);
 	report_rig_look(D, "network-loopback", NULL);
@@ -427,7 +426,7 @@ TEST(origin__argv__quoted_for_a_shell)
 
 /* --- a sweep of offered rates --- */
 
-/* The three steps become those of one number of clients, at 1,000, 2,000 and 4,000 operations a second. */
+/* Makes the three steps a sweep with one number of clients, at 1,000, 2,000 and 4,000 operations a second. */
 static void make_sweep(const double p99_us[3], const double achieved[3])
 {
 	for (size_t k = 0; k < 3; k++) {
@@ -454,7 +453,7 @@ TEST(offered__sweep__knee_and_marks)
 	assert_true(report_rig_has_row(D, "offered", "4000,2050,3.5,,14,,,behind schedule"));
 }
 
-/* The baseline has 14 us throughout; this run's 7 us become 28 between 1,000 and 4,000, so they meet at 2,000. */
+/* The baseline has 14 us throughout. This run goes from 7 us at 1,000 to 28 us at 4,000, so they meet at 2,000. */
 TEST(offered__baseline__crossing)
 {
 	const struct report_baseline base = { .dir = "base" };

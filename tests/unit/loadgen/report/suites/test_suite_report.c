@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/report/suite_report.c and suites/: what a hostile suite.json or compare.json may cost. */
+/* Unit tests of loadgen/report/suite_report.c and suites/: how much a hostile suite.json or compare.json may cost. */
 #include "tests/unit/helpers/unit.h"
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static const char *const alternative_figures[] = {
 
 static unsigned long lookups;
 
-/* In the place of jansson's. */
+/* Replaces jansson's, to count lookups. */
 json_t *json_object_get(const json_t *object, const char *key)
 {
 	static json_t *(*real)(const json_t *, const char *);
@@ -47,7 +47,7 @@ static json_t *figures(const char *const *names, size_t n)
 	return o;
 }
 
-/* n objects with nothing in them, and a last one that has all figures: to see that a figure is there takes all of them. */
+/* n empty objects and a last one with all figures, so that only a search through all of them finds a figure. */
 static json_t *nearly_empty(size_t n, json_t *last)
 {
 	json_t *a = json_array();
@@ -74,7 +74,7 @@ static void write_json(const char *name, json_t *o)
 	json_decref(o);
 }
 
-/* Writes the report; how many values it looked up on the way. */
+/* Writes the report. Returns how many values it looked up. */
 static unsigned long looked_up(void)
 {
 	char err[512] = "";
@@ -93,7 +93,7 @@ TEST(steps__many__each_figure_looked_up_once)
 
 	write_json("suite.json", json_pack("{s:i, s:s, s:[o]}", "schema_version", 1, "id", "x", "entries", entry(0, N)));
 	n = looked_up();
-	/* 512 rows of 21 figures, each looked for in all steps, would be 215 million. */
+	/* 512 rows of 21 figures, each looked up in all steps, would be 215 million. */
 	if (n > 5000000)
 		fail_msg("%lu lookups for %d steps", n, N);
 	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 --verify\n"));
@@ -111,7 +111,7 @@ TEST(alternatives__many__each_figure_looked_up_once)
 								json_object())));
 	write_json("compare.json", json_pack("{s:i, s:s, s:o}", "schema_version", 3, "baseline", "b", "points", points));
 	n = looked_up();
-	/* 8,192 rows of 13 figures, each looked for in all points, would be 1,700 million. */
+	/* 8,192 rows of 13 figures, each looked up in all points, would be 1,700 million. */
 	if (n > 20000000)
 		fail_msg("%lu lookups for %d points of %d alternatives", n, N, OF_POINT);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/ramp/team.c and progress.c: what other hosts say, kept and shown. */
+/* Unit tests of loadgen/cluster/team.c and progress.c: what other hosts report is kept and shown. */
 #include "tests/unit/helpers/unit.h"
 
 #include <fcntl.h>
@@ -13,12 +13,12 @@
 #include "loadgen/cluster/cluster.h"
 #include "loadgen/ramp/phases.h"
 #include "loadgen/ramp/progress.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/output/outcome.h"
 #include "loadgen/measurement/series.h"
 #include "loadgen/measurement/step.h"
 
-/* --- the cluster: it only keeps whom to tell --- */
+/* --- the cluster: only remembers its callbacks --- */
 
 struct cluster {
 	uint32_t rank;
@@ -131,9 +131,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* --- words of progress --- */
+/* --- reports of progress --- */
 
-/* What progress_show writes to a terminal. */
+/* Reads into `out` what progress_show writes to a terminal. */
 static void shown_on_a_terminal(const struct ramp *r, char *out, size_t size)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), slave, before = dup(STDERR_FILENO);
@@ -149,7 +149,7 @@ static void shown_on_a_terminal(const struct ramp *r, char *out, size_t size)
 	progress_show(&p, r, "");
 	dup2(before, STDERR_FILENO);
 	close(slave);
-	/* Until the end, which is EIO once nobody has the terminal open. */
+	/* Read until the end, which is EIO once nobody has the terminal open. */
 	while ((got = read(master, out + n, size - 1 - n)) > 0)
 		n += (size_t)got;
 	out[n] = '\0';
@@ -170,7 +170,7 @@ TEST(said__phase_with_control_characters__shown_as_digits)
 	fake.events.on_said(fake.arg, 0, what);
 	json_decref(what);
 	assert_string_equal(team.live[0].phase, "a\\x1b[31mb\\x07\\x9b1m");
-	/* And if something else puts such characters into the line. */
+	/* Other code might also put such characters into the line. */
 	strcpy(team.live[0].phase, "x\033]0;y\007z\n\x9b");
 	shown_on_a_terminal(&r, out, sizeof(out));
 	assert_int_equal(strncmp(out, "\r\033[K", 4), 0);
@@ -180,7 +180,7 @@ TEST(said__phase_with_control_characters__shown_as_digits)
 	series_free(outcome.series);
 }
 
-/* --- what the leader let go --- */
+/* --- barriers that the leader opened --- */
 
 static char out_because[600];
 
@@ -223,7 +223,7 @@ TEST(gone__of_runs_before__dropped)
 	assert_int_equal(json_object_size(team.gone), 1);
 }
 
-/* A run may have thousands of steps. */
+/* A run may have thousands of steps, so old ones are dropped. */
 TEST(gone__of_steps_before_the_last__dropped)
 {
 	static const struct team_events none = { .on_out = on_out, .on_go = on_go };
@@ -240,7 +240,7 @@ TEST(gone__of_steps_before_the_last__dropped)
 	assert_non_null(team_gone(&team, 0, "info"));
 }
 
-/* Few bytes of a leader's notes become much memory: 17 MB of them took 1.3 GiB. */
+/* A few bytes of a leader's notes may become much memory: 17 MB of them took 1.3 GiB. */
 TEST(gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing)
 {
 	static const struct team_events events = { .on_out = on_out };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See team.h. */
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 
 #include <errno.h>
 #include <stdio.h>

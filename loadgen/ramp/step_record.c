@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See connect_record.h. */
-#include "loadgen/ramp/connect_record.h"
+/* See step_record.h. */
+#include "loadgen/ramp/step_record.h"
 
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "loadgen/ramp/phases.h"
 #include "loadgen/output/load_hosts.h"
 #include "loadgen/output/results.h"
-#include "loadgen/ramp/team.h"
+#include "loadgen/cluster/team.h"
 #include "loadgen/measurement/step_pack.h"
 
 /* Describes what broke in the step; null: nothing. A ramp ends with the first step that broke; a search goes on. */
