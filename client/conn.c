@@ -12,7 +12,7 @@
 #include "common/wire/msg_tag.h"
 
 #define STALE_MAX 8
-/* After a failure the server may be gone, so the close waits less long for it than an orderly close does. */
+/* After a failure the server may be gone, so the close waits for it for less time than an orderly close does. */
 #define CLOSE_FAILED_NS (3 * NS_PER_S)
 
 #define NAME(state) [CLIENT_ST_##state] = #state

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* performance_test: options, where to run, the run, what it leaves. */
+/* performance_test: its subcommands; without one, the options of a run, the hosts that it has, and the run. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>
 
 #include "common/base/build_info.h"
 #include "common/base/json_at.h"
@@ -14,7 +13,6 @@
 #include "common/base/utf8.h"
 #include "loadgen/config/config.h"
 #include "loadgen/run/environment.h"
-#include "loadgen/suites/compare.h"
 #include "loadgen/doctor/doctor_command.h"
 #include "loadgen/plan/plan_command.h"
 #include "loadgen/run/meeting.h"
@@ -37,8 +35,7 @@ static int with_stdout(int status)
 /* What a command line asks for. */
 struct task {
 	struct loadgen_config cfg;
-	struct alternatives alternatives;
-	struct suite *suite;
+	struct suite *suite;		/* of --suite, --compare and --compare-set; NULL: a single run */
 };
 
 static int usage_error(const struct opts_spec *spec, const char *text)
@@ -75,7 +72,7 @@ static int check_options(struct task *t, int argc, char **argv, char *err, size_
 	    (cfg->suite ? suite_read(cfg->suite, argc, argv, &t->suite, err, err_size) :
 			  workloads_apply(cfg, argc, argv, err, err_size)))
 		return -EINVAL;
-	return compares ? alternatives_parse(cfg, argc, argv, &t->alternatives, err, err_size) : 0;
+	return compares ? suite_of_comparison(cfg, argc, argv, &t->suite, err, err_size) : 0;
 }
 
 /* Fills in *t. False: the program ends with *status. */
@@ -109,9 +106,7 @@ static int run_task(struct task *t, int argc, char **argv)
 {
 	if (preflight_check(&t->cfg))
 		return EXIT_ENVIRONMENT;
-	return t->suite ? suite_run(t->suite, &t->cfg, argc, argv) :
-	       t->alternatives.n ? compare_run(&t->alternatives, &t->cfg, argc, argv, NULL) :
-				   run_once(&t->cfg, argc, argv, true, NULL);
+	return t->suite ? suite_run(t->suite, &t->cfg, argc, argv) : run_once(&t->cfg, argc, argv, true, NULL);
 }
 
 /* Makes every run of the task one of the hosts that met. False with a line in `err`: one of the runs loads a server that this host
@@ -119,16 +114,10 @@ static int run_task(struct task *t, int argc, char **argv)
 static bool apply_fleet(struct meeting *m, struct task *t, char *err, size_t err_size)
 {
 	bool allowed = meeting_apply(m, &t->cfg, err, err_size);
+	struct loadgen_config *cfg;
 
-	for (unsigned i = 0; i < t->alternatives.n && allowed; i++)
-		allowed = meeting_apply(m, &t->alternatives.v[i].cfg, err, err_size);
-	for (unsigned i = 0; t->suite && i < t->suite->n && allowed; i++) {
-		struct suite_entry *e = &t->suite->entries[i];
-
-		allowed = meeting_apply(m, &e->cfg, err, err_size);
-		for (unsigned k = 0; k < e->alternatives.n && allowed; k++)
-			allowed = meeting_apply(m, &e->alternatives.v[k].cfg, err, err_size);
-	}
+	for (unsigned i = 0; t->suite && allowed && (cfg = suite_config(t->suite, i)); i++)
+		allowed = meeting_apply(m, cfg, err, err_size);
 	return allowed;
 }
 
@@ -137,7 +126,6 @@ static bool take_over(struct meeting *m, struct task *t, int *status)
 {
 	if (!m->argv)
 		return true;
-	alternatives_free(&t->alternatives);
 	suite_free(t->suite);
 	*t = (struct task){ .suite = NULL };
 	loadgen_config_defaults(&t->cfg);
@@ -168,26 +156,29 @@ static int run_with_hosts(struct task *t, int argc, char **argv)
 	return ret == -ECANCELED ? EXIT_INTERRUPTED : status;
 }
 
-int main(int argc, char **argv)
+static int run_or_share(struct task *t, int argc, char **argv)
 {
-	bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
+	return loadgen_has_hosts(&t->cfg) ? run_with_hosts(t, argc, argv) : run_task(t, argc, argv);
+}
+
+static int make_plan(struct task *t, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return estimate_command(&t->cfg);
+}
+
+/* Takes the options, enters the environment that they name (run/environment.h), and does `work` there. Returns the exit status. */
+static int perform(const struct opts_spec *spec, int argc, char **argv, int (*work)(struct task *t, int argc, char **argv))
+{
 	struct task t = { .suite = NULL };
 	char err[512];
 	int status;
 
-	json_memory_watch();
-	if (argc > 1 && strcmp(argv[1], "report") == 0)
-		return report_command(argc - 1, argv + 1);
-	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
-		return doctor_command(argc - 1, argv + 1);
-	argc -= plan;
-	argv += plan;
 	loadgen_config_defaults(&t.cfg);
-	t.cfg.plan = plan;
-	if (!take_options(plan ? &loadgen_plan_options : &loadgen_options, argc, argv, &t, &status))
+	t.cfg.plan = work == make_plan;
+	if (!take_options(spec, argc, argv, &t, &status))
 		return status;
-	for (unsigned i = 0; i < t.alternatives.n; i++)
-		t.cfg.vm_rails = MAX(t.cfg.vm_rails, t.alternatives.v[i].cfg.n_rails);
 	if (t.suite)
 		t.cfg.vm_rails = suite_rails(t.suite);
 	log_init("performance_test", (enum log_level)t.cfg.log_level);
@@ -197,10 +188,33 @@ int main(int argc, char **argv)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	log_start();
-	status = plan ? estimate_command(&t.cfg) : loadgen_has_hosts(&t.cfg) ? run_with_hosts(&t, argc, argv) : run_task(&t, argc, argv);
-	alternatives_free(&t.alternatives);
+	status = work(&t, argc, argv);
 	suite_free(t.suite);
 	status = with_stdout(status);
 	log_stop();
 	return status;
+}
+
+static int plan_command(int argc, char **argv)
+{
+	return perform(&loadgen_plan_options, argc, argv, make_plan);
+}
+
+/* argv[0] of a subcommand is its name; it returns the exit status. Without one, performance_test runs a load. */
+static const struct {
+	const char *name;
+	int (*command)(int argc, char **argv);
+} subcommands[] = {
+	{ "plan", plan_command },	/* before a run: what it needs */
+	{ "doctor", doctor_command },	/* whether this machine can run it */
+	{ "report", report_command },	/* after a run: what its folder says */
+};
+
+int main(int argc, char **argv)
+{
+	json_memory_watch();
+	for (size_t i = 0; argc > 1 && i < sizeof(subcommands) / sizeof(subcommands[0]); i++)
+		if (strcmp(argv[1], subcommands[i].name) == 0)
+			return subcommands[i].command(argc - 1, argv + 1);
+	return perform(&loadgen_options, argc, argv, run_or_share);
 }

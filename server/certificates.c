@@ -82,7 +82,7 @@ static void hold(struct certificates *c, struct tls_ctx *ctx)
 	SLIST_INSERT_HEAD(&c->held, h, entry);
 }
 
-/* Drops the contexts that nobody else uses, or all of them. Returns true if a replaced one is left. */
+/* Drops its references to contexts that nobody else holds, or all references. True if a replaced context is left. */
 static bool let_go(struct certificates *c, bool all)
 {
 	struct held *h, *next;
@@ -215,8 +215,8 @@ static void warn_of_all(const struct certificates *c)
 	warn_of_expiry(c);
 	warn_of_key(c);
 	if (c->is_development)
-		log_warn("certificate %s is of the development CA, whose key lies beside it: make your own for anything but "
-			 "tests", c->files.path[TLS_FILE_CERT]);
+		log_warn("certificate %s was signed by the development CA, whose key lies beside it: make your own for "
+			 "anything but tests", c->files.path[TLS_FILE_CERT]);
 }
 
 /* Time of the next warning or expiry of the certificate or the list, at most a day ahead. */

@@ -284,7 +284,7 @@ static void begin_watch(struct session *x)
 
 /* ---- requests ---- */
 
-/* INFO needs nothing from the shards. Other requests, except WATCH, must show the server after the request came. */
+/* For STATS and MARK the shards publish first, so that the answer is no older than the request. INFO needs no shard. */
 static void begin_answer(struct session *x)
 {
 	struct server *server = x->control->server;
@@ -306,7 +306,7 @@ static void begin_answer(struct session *x)
 		answer(x);
 }
 
-/* Returns false if the caller has to wait or the session is over. */
+/* Reads a request and begins its answer. Returns false if the caller has to wait or the session is over. */
 static bool read_request(struct session *x)
 {
 	struct frame_header h;
@@ -385,7 +385,8 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		break;
 	case SESSION_WAITS:
 		if (log_is_due(&x->control->publish_log_ns, PUBLISH_LOG_NS))
-			log_warn("a shard did not publish its gauges in %.0f s: the report shows older ones", PUBLISH_S);
+			log_warn("a shard was too busy to give its current figures within %.0f s: the answer to %s has "
+				 "older ones", PUBLISH_S, x->request.what == CONTROL_MARK ? "MARK" : "STATS");
 		answer(x);
 		serve(x);
 		break;

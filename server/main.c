@@ -58,7 +58,7 @@ static bool rail_has_failed(const struct server *server, uint32_t rail)
 	return false;
 }
 
-/* Also stops the other shards of the rail: they use the same device, and a rail should serve fully or not at all. */
+/* Stops all of the rail's shards: they use the same device, and a rail should serve fully or not at all. */
 static void give_up_rail(struct main_loop *m, uint32_t rail)
 {
 	const struct server *server = m->server;
@@ -70,7 +70,8 @@ static void give_up_rail(struct main_loop *m, uint32_t rail)
 		log_error("a shard failed: stopping");
 	else
 		log_error("rail %u (%s) failed: %s", rail, server->devices[rail].name,
-			  m->n_failed < server->cfg->n_rails ? "serving on with the others" : "none is left: stopping");
+			  m->n_failed < server->cfg->n_rails ? "the other rails go on serving" :
+			  "none is left: stopping");
 	for (uint32_t i = rail * n; i < (rail + 1) * n; i++)
 		shard_drain(server->shards[i]);
 }
@@ -203,7 +204,7 @@ static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], cha
 	return ret;
 }
 
-/* Opens the device counters: before the sandbox forbids it, and before clients use up the descriptors. */
+/* Opens the device counters now, before the sandbox forbids it and before clients use up the descriptors. */
 static int open_ports(struct server *server)
 {
 	int ret = 0;
@@ -345,7 +346,7 @@ static bool wait_for_signal(struct main_loop *m)
 		m->stats.data = m;
 		ev_timer_start(loop, &m->stats);
 	}
-	/* Only once it serves: a server that cannot start must print a single line, the reason. */
+	/* Warn only once the server serves: one that cannot start must print a single line, the reason. */
 	if (geteuid() == 0)
 		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock enough "
 			 "memory (ulimit -l)");

@@ -163,7 +163,7 @@ static json_t *resources_json(const struct server *server)
 	json_t *o = SUMS_JSON(server, resource_sums);
 	uint64_t kernel_bytes = 0, available_bytes = 0, net_bytes = 0, heap_bytes = 0;
 	struct res_usage u = { 0 };
-	/* Reading the usage takes a descriptor, and none may be free. */
+	/* Reading the usage needs a descriptor, so it fails if none is free. */
 	bool known = res_usage_self(&u) == 0;
 
 	json_object_set_new(o, "cpu_user_s", known ? json_real((double)u.cpu_user_ns / 1e9) : json_null());

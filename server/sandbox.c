@@ -79,7 +79,8 @@ static const struct {
 	{ IPPROTO_TCP, TCP_CONGESTION }, { IPPROTO_TCP, TCP_ULP }, { SOL_TLS, TLS_TX }, { SOL_TLS, TLS_RX },
 };
 
-/* No sending to an address or with MSG_FASTOPEN: either could connect a listener that was shut down to a stranger. */
+/* sendto only without an address, and neither call with MSG_FASTOPEN: both could connect a socket, such as a listener
+ * that was shut down, to a stranger. The filter cannot see the address of sendmsg. */
 static int allow_sending(scmp_filter_ctx ctx)
 {
 	int ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, LACKS(3, MSG_FASTOPEN), LACKS(4, UINT64_MAX));

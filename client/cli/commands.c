@@ -148,7 +148,8 @@ static void ping_reply(struct session *s, uint64_t sequence, const uint8_t *data
 	uint64_t rtt = clock_now_ns() - s->sent_ns;
 
 	if (sequence != s->sent || !payload_is_right(s, data, bytes)) {
-		log_error("reply %llu is not what was sent", (unsigned long long)sequence);
+		log_error("reply %llu to message %llu: its %s not what was sent", (unsigned long long)sequence,
+			  (unsigned long long)s->sent, sequence != s->sent ? "number is" : "bytes are");
 		command_done(s, 1);
 		return;
 	}

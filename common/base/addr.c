@@ -179,8 +179,8 @@ uint64_t addr_network(const struct addr *a)
 	addr_to_bytes(a, b);
 	prefix = get64(b);
 	rest = get64(b + 8);
-	/* fe80::/10 (RFC 4291, 2.5.6). The first 16 bits stay, so that no such address equals another network's
-	 * prefix. */
+	/* Link-local (fe80::/10; RFC 4291, 2.5.6): the last 48 bits tell hosts apart; the first 16 stay, so that the
+	 * number equals no other network's. */
 	if (prefix >> 54 == 0x3fa)
 		return (prefix & ~(UINT64_MAX >> 16)) | (rest & UINT64_MAX >> 16);
 	if (memcmp(b, v4_mapped_prefix, sizeof(v4_mapped_prefix)) == 0)

@@ -91,7 +91,7 @@ static void walk_begin(struct walk *w, const struct opts_spec *spec, int argc, c
 						 CODE_FIRST + (int)i };
 	w->options[n] = (struct option){ help_opt.name, no_argument, NULL, 'h' };
 	w->options[n + 1] = (struct option){ version_opt.name, no_argument, NULL, 'V' };
-	optind = 0;	/* glibc: begin anew */
+	optind = 0;	/* tells glibc to start over */
 	opterr = 0;
 }
 
@@ -104,7 +104,7 @@ static const struct opt *opt_of_code(const struct opts_spec *spec, int code)
 	return code >= CODE_FIRST ? &spec->opts[code - CODE_FIRST] : NULL;
 }
 
-/* getopt_long takes abbreviations and several short options in one argument; an option has one spelling here. */
+/* False for an abbreviation and for joined short options, which getopt_long accepts: an option has one spelling. */
 static bool is_spelt_out(const struct walk *w)
 {
 	if (w->arg[1] != '-')
@@ -330,7 +330,7 @@ void opts_defaults(const struct opts_spec *spec, void *config)
 		const char *problem = spec->opts[i].def ? opts_store_value(&spec->opts[i], spec->opts[i].def, config) : NULL;
 
 		assert(!problem);
-		(void)problem;	/* with NDEBUG */
+		(void)problem;	/* unused with NDEBUG */
 	}
 }
 

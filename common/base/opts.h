@@ -74,6 +74,7 @@ struct opts_spec {
 	size_t n_opts;
 	const struct opts_group *groups;	/* in the order of --help; NULL: the options are not grouped */
 	size_t n_groups;
+	const char *hidden;	/* options that this command refuses and --help leaves out, comma-separated; or NULL */
 	const char *epilog;	/* printed at the end of --help, or NULL */
 };
 

@@ -83,9 +83,20 @@ static void print_option(const struct opt *o, bool with_range, FILE *out)
 	fputc('\n', out);
 }
 
-static bool is_in(const struct opt *o, const struct opts_group *g)
+static bool is_hidden(const struct opts_spec *spec, const struct opt *o)
 {
-	return !g || (o->group && strcmp(o->group, g->name) == 0);
+	size_t n = strlen(o->name);
+
+	for (const char *p = spec->hidden; p && *p; p += strcspn(p, ","), p += *p == ',')
+		if (strcspn(p, ",") == n && strncmp(p, o->name, n) == 0)
+			return true;
+	return false;
+}
+
+/* True if --help shows the option in this group (NULL: any). */
+static bool is_in(const struct opts_spec *spec, const struct opt *o, const struct opts_group *g)
+{
+	return !is_hidden(spec, o) && (!g || (o->group && strcmp(o->group, g->name) == 0));
 }
 
 /* The options of a group; NULL: of all. */
@@ -94,7 +105,7 @@ static void print_group(const struct opts_spec *spec, const struct opts_group *g
 	if (g)
 		fprintf(out, "\n%s (--help %s):\n", g->title, g->name);
 	for (size_t i = 0; i < spec->n_opts; i++)
-		if (is_in(&spec->opts[i], g))
+		if (is_in(spec, &spec->opts[i], g))
 			print_option(&spec->opts[i], true, out);
 }
 
@@ -116,7 +127,7 @@ static void print_common(const struct opts_spec *spec, FILE *out)
 	fprintf(out, "\nCommon options:\n");
 	for (size_t g = 0; g < spec->n_groups; g++)
 		for (size_t i = 0; i < spec->n_opts; i++)
-			if (spec->opts[i].common && is_in(&spec->opts[i], &spec->groups[g]))
+			if (spec->opts[i].common && is_in(spec, &spec->opts[i], &spec->groups[g]))
 				print_option(&spec->opts[i], false, out);
 	print_always(out);
 	fprintf(out, "\nAll options, by group (--help GROUP, or --help all):\n");
@@ -176,7 +187,7 @@ static void print_markdown(const struct opts_spec *spec, FILE *out)
 			fprintf(out, "%s### %s\n\n", i ? "\n" : "", g->title);
 		fprintf(out, "| option | allowed | default | meaning |\n|---|---|---|---|\n");
 		for (size_t k = 0; k < spec->n_opts; k++)
-			if (is_in(&spec->opts[k], g->name ? g : NULL))
+			if (is_in(spec, &spec->opts[k], g->name ? g : NULL))
 				print_row(&spec->opts[k], out);
 	}
 }

@@ -96,7 +96,7 @@ static bool is_size(const struct opt *o)
 	return o->type == OPT_SIZE || o->type == OPT_SIZES;
 }
 
-/* Takes the whole number at *p, and its suffix if the option is a size; false if there is none. *fits as above. */
+/* Takes the whole number at *p, with its suffix if the option is a size. Otherwise as take_digits. */
 static bool take_whole(const struct opt *o, const char **p, uint64_t *v, bool *fits)
 {
 	if (!take_digits(p, v, fits))
@@ -133,7 +133,7 @@ static const char *parse_number(const struct opt *o, const char *s, uint64_t *v)
 	return problem ? problem : check_range(o, *v);
 }
 
-/* Adds `v`, and its doubles up to `last`. */
+/* Appends `v`, twice `v`, and so on up to `last`. Returns NULL, or what is wrong. */
 static const char *list_add(const struct opt *o, struct opt_list *list, uint64_t v, uint64_t last)
 {
 	if (last < v || (!v && last) || check_range(o, v) || check_range(o, last))

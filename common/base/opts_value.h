@@ -11,7 +11,7 @@
  * wrong with the value (static text), and then `config` is as before. */
 const char *opts_store_value(const struct opt *o, const char *s, void *config);
 
-/* True if the value is the option's default and its minimum, which switches off what it is about. */
+/* True if the value switches the option off: a number that is both its default and its minimum, such as --churn 0. */
 bool opts_value_is_off(const struct opt *o, const char *value);
 
 /* Writes in words what is allowed ("1 to 64k", "on or off"), cut where `out` ends. Returns `out`. */

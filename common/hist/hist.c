@@ -14,7 +14,7 @@
 
 #include "common/hist/hist_internal.h"
 
-/* Result of a pass over cells: bounds of the true figures of the samples in them. */
+/* What a pass over cells found: how many samples, in which cells, and between which bounds their true sum lies. */
 struct tally {
 	uint64_t count;
 	unsigned __int128 sum_low, sum_high;	/* the sum if every sample had its cell's lowest, or highest, value */
@@ -128,7 +128,7 @@ static void tally_cell(struct tally *t, size_t index, uint64_t n)
 	t->sum_high += (unsigned __int128)n * hist_cell_high(index);
 }
 
-/* Returns the nearest sum that samples in these cells can have, because the sum was read later than the cells. */
+/* Returns `sum`, or the nearest sum that samples in these cells can have, because it was read after the cells. */
 static uint64_t tally_fit_sum(const struct tally *t, uint64_t sum)
 {
 	if (sum < t->sum_low)
@@ -159,7 +159,8 @@ void hist_add(struct hist *dst, const struct hist *src)
 	}
 	if (!t.count)
 		return;
-	/* Minimum and maximum were also read later: move them into the outermost cells that were read. */
+	/* Like the sum, minimum and maximum are read after the cells and may belong to newer samples: move them into
+	 * the outermost cells that had samples. */
 	high = t.last == HIST_CELLS - 1 ? UINT64_MAX : hist_cell_high(t.last);
 	max = clamp(counter_get(&src->max), hist_cell_low(t.last), high);
 	high = t.first == HIST_CELLS - 1 ? max : hist_cell_high(t.first);

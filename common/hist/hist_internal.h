@@ -27,7 +27,7 @@ static_assert(1 << HIST_SUB_BUCKET_BITS == HIST_SUB_BUCKET_COUNT, "sub-bucket bi
 static_assert(((uint64_t)HIST_SUB_BUCKET_COUNT << (HIST_BUCKET_COUNT - 1)) - 1 ==
 	      HIST_MAX_TRACKABLE_NS, "the buckets end where the range ends");
 
-/* Empty while min > max. The cells are authoritative; count, sum, min and max are updated after them. */
+/* The histogram is empty while min > max. The cells are authoritative; the other figures are updated after them. */
 struct hist {
 	counter count;
 	counter sum;	/* saturates */

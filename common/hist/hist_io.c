@@ -75,7 +75,7 @@ static void write_rows(const struct hist *h, double unit_ns, FILE *out)
 
 		seen += n;
 		reached = 100.0 * (double)seen / (double)count;
-		/* A row for each tick that the cell reaches; the last cell gets one row before that of 100 %. */
+		/* Write a row for each tick that the cell reaches; for the last cell, only one before that of 100 %. */
 		while (n && reached >= percentile) {
 			write_row(out, value, percentile, seen);
 			percentile = next_percentile(percentile);
@@ -146,7 +146,7 @@ struct encoded {
 	unsigned char base64[BASE64_MAX_BYTES + 1];	/* a string */
 };
 
-/* Returns 0, or -ENOMEM from zlib, which cannot fail otherwise with this much room. */
+/* Returns 0, or -ENOMEM if zlib is out of memory; with this much room it cannot fail for another reason. */
 static int encode(const struct hist *h, struct encoded *e)
 {
 	unsigned char *payload = e->plain + V2_HEADER_BYTES, *end = put_cells(payload, h);

@@ -137,8 +137,9 @@ void region_pool_collect(struct region_pool *p)
 			continue;
 		}
 		if (log_is_due(&p->log_ns, NS_PER_S))
-			log_error("cannot register a one-sided region of %u bytes: %s; the locked memory limit (ulimit -l) and "
-				  "the device's max_mr bound them", p->region_bytes, strerror(job->err));
+			log_error("cannot register a one-sided region of %u bytes: %s; raise the limit of locked "
+				  "memory (ulimit -l) or lower --region-size; the device's max_mr limits their number",
+				  p->region_bytes, strerror(job->err));
 		p->failed++;
 		p->failed_err = -job->err;
 		push(p, &p->fresh, region);
@@ -159,8 +160,8 @@ static int make_window(struct region_pool *p, uint32_t region)
 	if (!s->mw) {
 		ret = -errno;
 		if (log_is_due(&p->log_ns, NS_PER_S))
-			log_error("cannot make the memory window of a one-sided region: %s; the device's max_mw bounds them",
-				  strerror(-ret));
+			log_error("cannot create a memory window for a one-sided region: %s; there can be at most as "
+				  "many as the device's max_mw: lower --max-clients", strerror(-ret));
 		return ret;
 	}
 	s->rkey = ibv_inc_rkey(s->mw->rkey);

@@ -96,7 +96,7 @@ int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index
 	.help = "Differentiated services code point of RDMA packets: --traffic-class divided by 4." }
 #define TUNING_OPT_GID_INDEX(AT) { .name = "gid-index", .group = "data", .type = OPT_UINT, .offset = AT(gid_index), \
 	.min = 0, .max = 255, .metavar = "N", .def_words = "that of the address", \
-	.help = "Entry of the device's GID table to use: its address and its kind, RoCE v1 or v2.", \
+	.help = "Index in the device's GID table: decides address and RoCE version.", \
 	.more = "The table is `/sys/class/infiniband/DEVICE/ports/1/gids`. A device with an InfiniBand link, an " \
 	"entry that is not there and one of another family than the peer's address are refused; with `--bind` it " \
 	"must be the entry of that address." }

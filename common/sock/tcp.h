@@ -51,7 +51,7 @@ bool tcp_read(int fd, struct tcp_values *out) __attribute__((warn_unused_result)
 /* A row of an option table; `AT` gives the offset of a const char *. */
 #define TCP_OPT(AT) { .name = "tcp", .group = "data", .type = OPT_STRING, .offset = AT, .metavar = "OPTION,...", \
 	.def_words = "default", \
-	.help = "Socket options of clients over TCP and TLS: default or tuned, and changes to it.", \
+	.help = "Socket options of clients over TCP and TLS: default or tuned, then changes to that.", \
 	.more = "`default` is the kernel's, with TCP_NODELAY. Changes are `nodelay=on|off`, `quickack=on|off`, " \
 	"`send-buffer=BYTES`, `receive-buffer=BYTES`, `busy-poll=MICROSECONDS`, `zerocopy=BYTES` and " \
 	"`congestion=NAME` (docs/workloads.md, \"Beside TCP\")." }

@@ -10,7 +10,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-/* Epochs that one call may catch up on; a ring that was not used for longer needs several calls. */
+/* Maximum number of epochs that one call advances a ring by; one that was unused for longer needs several calls. */
 #define STEPS_MAX 100000
 
 int ticket_seed_new(uint64_t now_ns, uint64_t rotate_ns, struct ticket_seed *out)

@@ -45,8 +45,8 @@ void ticket_seed_wipe(struct ticket_seed *s);
 int ticket_ring_init(struct ticket_ring *r, const struct ticket_seed *seed) __attribute__((warn_unused_result));
 void ticket_ring_wipe(struct ticket_ring *r);
 
-/* Brings the ring to the epoch of `now_ns`, as sealing and opening do, for a ring that does neither: keys of older epochs
- * are gone then. Returns the time until the next step, above 0. */
+/* Advances the ring to the epoch of `now_ns`, which wipes the keys of older epochs. Sealing and opening do the same, so
+ * this is for times without either. Returns the time until the next step, above 0. */
 uint64_t ticket_ring_step(struct ticket_ring *r, uint64_t now_ns);
 
 /* The key to seal with at `now_ns`. NULL: keys could not be derived (out of memory). */

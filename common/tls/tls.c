@@ -123,7 +123,7 @@ void tls_offer_session(struct tls *t, struct tls_session *s)
 	SSL_SESSION *copy = SSL_SESSION_dup((SSL_SESSION *)s);
 	X509 *server = copy ? SSL_SESSION_get0_peer(copy) : NULL;
 
-	/* Resumption verifies nothing again, so a session ends when its certificate or the revocation lists expire. */
+	/* Resuming verifies nothing: make no offer if the server's certificate or a revocation list has expired. */
 	if ((server && X509_cmp_current_time(X509_get0_notAfter(server)) < 0) || tls_lists_expired(t->ctx)) {
 		SSL_SESSION_free(copy);
 		return;
@@ -208,7 +208,7 @@ static void log_cut_off(struct tls *t)
 		 (unsigned)(LOG_PAUSE_NS / NS_PER_S));
 }
 
-/* Called when OpenSSL got nothing more to read: the socket is empty, or reading pauses. */
+/* Called when OpenSSL can read nothing more: the socket is empty, or reading is paused, or the peer sent too much. */
 static enum tls_status end_turn(struct tls *t)
 {
 	const char *excess = tls_limits_excess(&t->limits);
@@ -243,7 +243,7 @@ static enum tls_status status_of(struct tls *t, int ret)
 	}
 }
 
-/* `name` starts with its length, as in ALPN. */
+/* True if ALPN agreed on `name`, whose first byte is its length, as on the wire. */
 static bool has_agreed_on(const struct tls *t, const char *name)
 {
 	const unsigned char *alpn;
@@ -276,7 +276,7 @@ enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 {
 	int ret;
 
-	/* After a record without data OpenSSL asks to be called again, even if the socket has more. */
+	/* OpenSSL asks for another call after each record without data: make it unless there is nothing to read. */
 	do {
 		errno = 0;
 		ret = SSL_read_ex(t->ssl, buf, n, got);
@@ -285,7 +285,7 @@ enum tls_status tls_read(struct tls *t, void *buf, size_t n, size_t *got)
 	return ret == 1 ? TLS_DONE : status_of(t, ret);
 }
 
-/* The update goes out before the next write. It fails while OpenSSL has unfinished writes; the next write retries. */
+/* Has OpenSSL send a key update before the next write. Fails while a write is unfinished; the next one retries. */
 static void update_key(struct tls *t)
 {
 	if (SSL_key_update(t->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)

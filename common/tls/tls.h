@@ -67,10 +67,10 @@ int tls_ctx_new(const struct tls_config *cfg, struct tls_ctx **out, char *err, s
  * are wiped; the private key is freed with the last connection. NULL-safe. */
 void tls_ctx_free(struct tls_ctx *ctx);
 
-/* Any thread: takes a reference, so that this thread frees the context and not the one that ends its last connection:
- * freeing a revocation list of 100,000 entries takes 9 ms. */
+/* Takes a reference, so that the thread that ends the context's last connection does not have to free it, which takes
+ * 9 ms with a revocation list of 100,000 entries. Any thread. */
 void tls_ctx_hold(struct tls_ctx *ctx);
-/* True if the caller's reference is the last one. It then stays the last. */
+/* True if the caller's reference is the last one. It stays the last, as only a holder of one can take another. */
 bool tls_ctx_is_last(const struct tls_ctx *ctx);
 /* Drops a reference; dropping the last one frees the context. */
 void tls_ctx_put(struct tls_ctx *ctx);
@@ -109,7 +109,7 @@ int tls_new(struct tls_ctx *ctx, int fd, const char *verify_name, struct tls **o
 void tls_free(struct tls *t);
 
 int tls_fd(const struct tls *t);
-/* True if the kernel encrypts sent data (kTLS). OpenSSL only supports that on its own socket BIO, so not here. */
+/* True if the kernel encrypts sent data (kTLS). OpenSSL supports that only on its own socket BIO, not on this one. */
 bool tls_uses_ktls(const struct tls *t);
 
 /* Drives the handshake. TLS_DONE also means that ALPN agreed on rampart/2; on a server, it may also have agreed on

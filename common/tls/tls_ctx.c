@@ -57,7 +57,7 @@ static void on_record(int is_sent, int version, int content_type, const void *da
 		tls_limits_count_extra(&t->limits);
 	else
 		return;
-	/* Takes effect even before the body of the record whose header has arrived. */
+	/* A pause begins even before the body of the record whose header has arrived. */
 	t->socket.paused = tls_limits_turn_is_over(&t->limits);
 }
 
@@ -76,9 +76,9 @@ static int configure_ctx(struct tls_ctx *ctx, const struct tls_config *cfg)
 	SSL_CTX_set_read_ahead(c, 0);
 	SSL_CTX_set_msg_callback(c, on_record);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
-	/* OpenSSL parses all certificates in one step, before it verifies the chain, and keeps them with the connection. */
+	/* Limit the chain: OpenSSL parses all of it before it verifies it, and keeps it with the connection. */
 	SSL_CTX_set_max_cert_list(c, TLS_CHAIN_BYTES_MAX);
-	/* A handshake is mostly hashing and key derivation, and SHA-256 costs less for both than SHA-384. */
+	/* Prefer SHA-256: a handshake is mostly hashing and key derivation, for which it costs less than SHA-384. */
 	if (SSL_CTX_set_ciphersuites(c, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
 				     "TLS_CHACHA20_POLY1305_SHA256") != 1)
 		return -EINVAL;

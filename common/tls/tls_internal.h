@@ -24,7 +24,7 @@ struct tls_ctx {
 	SSL_CTX *ssl_ctx;
 	BIO_METHOD *socket_method;
 	bool server;
-	bool has_tickets;		/* until tls_ctx_free */
+	bool has_tickets;		/* server: it sends tickets; false after tls_ctx_free */
 	struct ticket_ring tickets;
 	EVP_CIPHER *ticket_cipher;	/* fetched once: a fetch per ticket costs more than the cipher */
 	const char *allow_names;	/* NULL: all names */

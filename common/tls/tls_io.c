@@ -107,7 +107,7 @@ int tls_io_connect(struct tls_io *io, const struct addr *to, const struct addr *
 		return -errno;
 	/* Without TCP_NODELAY a request would wait until the peer has acknowledged the handshake's last message. */
 	setsockopt(io->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	/* The kernel then chooses the port at connect, when destinations may share one, and not at bind (ip(7)). */
+	/* Have the kernel choose the port at connect, not at bind: then several destinations can share it (ip(7)). */
 	setsockopt(io->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
 	if (from && bind(io->fd, (const struct sockaddr *)&from->ss, from->len))
 		return -errno;
@@ -282,7 +282,7 @@ static enum tls_io_status read_upto(struct tls_io *io, uint32_t upto)
 	return TLS_IO_DONE;
 }
 
-/* Allocates memory for a long frame, whose header was read into `small`. */
+/* Makes room for a frame of `bytes`: a long one moves to the heap, with its header. False if memory runs out. */
 static bool make_room(struct tls_io *io, uint32_t bytes)
 {
 	uint8_t *heap;

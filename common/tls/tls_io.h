@@ -112,9 +112,9 @@ enum tls_io_status tls_io_read_header(struct tls_io *io, uint32_t max_bytes, str
 enum tls_io_status tls_io_read_frame(struct tls_io *io, const struct frame_header *h)
 	__attribute__((warn_unused_result));
 
-/* Writes the close_notify alert behind all written data, once. */
+/* Writes the close_notify alert behind all written data; further calls do nothing. */
 void tls_io_say_bye(struct tls_io *io);
-/* Writes the close_notify alert and waits for the peer's, as the end that closes first keeps the port in TIME_WAIT.
+/* Writes the close_notify alert and waits for the peer to close first, so that this end has no port in TIME_WAIT.
  * True when nothing is left to wait for: the peer closed, sent more, or is lost. False: call again in on_ready. */
 bool tls_io_is_bye_answered(struct tls_io *io);
 

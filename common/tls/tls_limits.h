@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A client sends five records in a handshake; with certificates about 4 KB. */
+/* Limits of a turn, and of a handshake, in which a client sends five records (with certificates about 4 KB). */
 #define TLS_TURN_RECORDS 8
 #define TLS_TURN_BYTES 65536
 #define TLS_HANDSHAKE_RECORDS 64

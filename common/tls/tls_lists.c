@@ -64,7 +64,7 @@ static int list_judge(const struct list *it, X509 *issuer)
 		return X509_V_ERR_CRL_SIGNATURE_FAILURE;
 	if (!(X509_get_key_usage(issuer) & KU_CRL_SIGN))
 		return X509_V_ERR_KEYUSAGE_NO_CRL_SIGN;
-	/* 0 is a time that cannot be read. */
+	/* X509_cmp_current_time returns 0 for a time that it cannot read. */
 	if (X509_cmp_current_time(X509_CRL_get0_lastUpdate(it->crl)) >= 0)
 		return X509_V_ERR_CRL_NOT_YET_VALID;
 	next = X509_CRL_get0_nextUpdate(it->crl);
@@ -99,7 +99,7 @@ static bool is_of(const X509_CRL *crl, X509 *ca)
 	return is;
 }
 
-/* Returns the key of the CA in the store that signed the list. NULL: none did; *forged tells that one should have. */
+/* Returns the key of the CA that signed the list. NULL: none did; *forged is true if its CA is in the store. */
 static EVP_PKEY *find_signer(X509_STORE *store, X509_CRL *crl, bool *forged)
 {
 	STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(store);
@@ -115,12 +115,13 @@ static EVP_PKEY *find_signer(X509_STORE *store, X509_CRL *crl, bool *forged)
 			signer = X509_get0_pubkey(ca);
 		*forged = !signer;
 	}
-	/* Drop the errors of CAs of that name that did not sign it, which a connection would take for its own. */
+	/* Empty OpenSSL's error queue: trying CAs that have the name but did not sign the list left errors there, which
+	 * a connection would take for its own. */
 	ERR_clear_error();
 	return signer;
 }
 
-/* Looks up an entry, because OpenSSL sorts the entries at the first lookup. */
+/* Looks up any entry: OpenSSL sorts the entries at the first lookup, which must not delay a handshake. */
 static void sort_entries(X509_CRL *crl)
 {
 	ASN1_INTEGER *any = ASN1_INTEGER_new();

@@ -133,7 +133,7 @@ int tls_load_cas(struct tls_ctx *ctx, const struct tls_files *f, char *err, size
 	return n > 0 ? 0 : tls_load_not_usable(f, TLS_FILE_CA, err, size);
 }
 
-/* Loading a key compares it with the certificate: true if it failed because they do not match. */
+/* True if loading the key failed because it is not the certificate's, with which OpenSSL compares it. */
 static bool is_other_key(void)
 {
 	unsigned long e = ERR_peek_last_error();
@@ -162,7 +162,7 @@ static int load_key(SSL_CTX *c, const struct tls_files *f, char *err, size_t siz
 	}
 	if (!ok && !is_other_key())
 		return tls_load_not_usable(f, TLS_FILE_KEY, err, size);
-	/* Also fails for a key of another type, which loading does not compare. */
+	/* Check again: loading the key does not notice a key of another type than the certificate's. */
 	if (SSL_CTX_check_private_key(c) == 1)
 		return 0;
 	ERR_clear_error();

@@ -65,14 +65,14 @@ static int on_write(BIO *bio, const char *data, int n)
 	return -1;
 }
 
-/* Returns the number of bytes received, 0 at the peer's end, or -errno. Bytes that the socket does not accept now stay
- * held back: if they stopped reading, two ends with full sockets would wait for each other for ever. */
+/* Sends the held-back bytes, then receives: the number of bytes, 0 at the peer's end, or -errno. Receives even if the
+ * socket accepts no more bytes: otherwise two ends with full sockets would wait for each other for ever. */
 static ssize_t receive(struct tls_socket *s, void *data, size_t n)
 {
 	int unsent = s->held_n > 0 ? tls_socket_flush(s, false) : -s->error;
 	ssize_t got = recv(s->fd, data, n, 0);
 
-	/* A socket reports an error once, and the send has consumed it, so the read would report a plain end. */
+	/* Return the send's error: a socket reports an error only once, so the read may see a plain end. */
 	if (got <= 0 && unsent && unsent != -EAGAIN)
 		return unsent;
 	if (got < 0)
@@ -81,7 +81,7 @@ static ssize_t receive(struct tls_socket *s, void *data, size_t n)
 	return got;
 }
 
-/* Returns like receive, for at most `n` bytes; receives only when all bytes received earlier are used. */
+/* Takes up to `n` of the bytes received earlier; receives more only if none is left. Returns like receive. */
 static ssize_t take_read_ahead(struct tls_socket *s, void *data, size_t n)
 {
 	ssize_t got;
@@ -134,9 +134,9 @@ static __attribute__((noinline)) long ctrl_of_socket(BIO *bio, int command)
 	return command == BIO_CTRL_EOF ? s->at_end : (long)s->held_n;
 }
 
-/* OpenSSL flushes after each flight of a handshake. That is ignored, so that the flight waits for later writes. Before
- * each record OpenSSL asks whether the kernel does TLS; that, like all commands except EOF and WPENDING, is answered
- * without access to the socket. */
+/* Ignores the flush that OpenSSL asks for after each flight of a handshake, so that the flight waits for later writes.
+ * Only EOF and WPENDING need the socket; OpenSSL asks before each record whether the kernel does TLS, which must be
+ * cheap. */
 static long on_ctrl(BIO *bio, int command, long number, void *pointer)
 {
 	(void)number;
@@ -148,7 +148,7 @@ static long on_ctrl(BIO *bio, int command, long number, void *pointer)
 
 BIO_METHOD *tls_socket_method(void)
 {
-	/* A new type would use one of the 127 that a process has, and nobody looks for it with BIO_find_type. */
+	/* No type of its own: a process has only 127 of them, and nobody looks for this BIO with BIO_find_type. */
 	BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "rampart socket");
 
 	if (m && BIO_meth_set_write(m, on_write) == 1 && BIO_meth_set_read(m, on_read) == 1 &&

@@ -34,7 +34,8 @@ struct team_live {
 struct team_events {
 	/* Leader: all hosts that are left arrived. */
 	void (*on_all)(void *arg, uint32_t step, const char *name);
-	/* The leader let it go; at_ns: the moment (CLOCK_MONOTONIC) to go on at, 0: now. */
+	/* The leader opened the barrier `name`. `what` is its message (NULL: none), `at_ns` the moment to go on
+	 * (CLOCK_MONOTONIC; 0: now). */
 	void (*on_go)(void *arg, uint32_t step, const char *name, json_t *what, uint64_t at_ns);
 	/* Leader: a host wants the running step to end, and the run with it; `why` names it. */
 	void (*on_wish)(void *arg, const char *why);

@@ -193,7 +193,8 @@ static void list_from(const uint16_t *cpus, uint32_t n, uint32_t first, char *ou
 	}
 }
 
-/* Gives the threads of a server of our own the CPUs after those of the workers, unless they have a list. */
+/* Chooses the CPUs of our own server's threads: --server-cpu-list, else those of --cpu-list, from the one after the
+ * workers' on; neither: none. */
 static int place_server(struct loadgen_config *c, char *err, size_t err_size)
 {
 	uint16_t cpus[TUNING_CPUS_MAX];
@@ -282,14 +283,16 @@ static void choose_transport(struct loadgen_config *c)
 	c->transport = c->fell_back ? TRANSPORT_TCP : TRANSPORT_RDMA;
 }
 
-/* Each worker serves only one server, so there must be one for each. */
-static void choose_threads(struct loadgen_config *c)
+/* At most one worker for each client, but at least one for each server, because a worker loads only one. */
+static void choose_threads(struct loadgen_config *c, int argc, char **argv)
 {
-	c->threads = MIN(c->threads, (c->clients + c->hosts - 1) / c->hosts);
-	if (c->threads >= loadgen_n_targets(c))
-		return;
-	c->threads_asked = c->threads;
-	c->threads = loadgen_n_targets(c);
+	uint64_t asked = c->threads, targets = loadgen_n_targets(c);
+
+	c->threads = MIN(asked, (c->clients + c->hosts - 1) / c->hosts);
+	c->threads_raised = c->threads < targets;
+	if (asked < targets && opts_given(&loadgen_options, argc, argv, "threads"))
+		c->threads_asked = asked;
+	c->threads = MAX(c->threads, targets);
 }
 
 int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
@@ -323,7 +326,7 @@ int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *
 		snprintf(err, err_size, "--clients: at most %d are allowed on each host", CLIENTS_OF_HOST_MAX);
 		return -EINVAL;
 	}
-	choose_threads(c);
+	choose_threads(c, argc, argv);
 	ret = place_server(c, err, err_size);
 	if (ret)
 		return ret;

@@ -131,7 +131,8 @@ struct loadgen_config {
 	uint32_t n_rails;		/* at least 1 */
 	struct rail_names servers, devices;	/* none or n_rails each; `servers` has the rails of the only server */
 	struct targets targets;		/* n 0 or 1: one server, in `servers` or our own */
-	uint64_t threads_asked;		/* value before `threads` was raised to one per target; 0: not raised */
+	bool threads_raised;		/* `threads` was raised to one per target */
+	uint64_t threads_asked;		/* value of --threads if it is below one per target; otherwise 0 */
 	struct slo slo;
 	char server_cpus[TUNING_CPUS_MAX * 5 + 1];	/* --cpu-list of a server of our own; "": none */
 	struct opt_list rates;		/* operations per second of all clients, ascending, one per step; for a search,

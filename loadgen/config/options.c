@@ -30,7 +30,7 @@ static const struct opts_group groups[] = {
 	{ "clients", "How many clients, which runs and what they must meet" },
 	{ "time", "How long" },
 	{ "where", "Server, devices and threads" },
-	{ "connecting", "Connecting" },
+	{ "connecting", "How clients connect" },
 	{ "data", "Data path; a server of our own gets the same settings" },
 	{ "output", "Output" },
 	{ "hosts", "Several load hosts (docs/cluster.md)" },
@@ -69,14 +69,14 @@ static const struct opt options[] = {
 	  .help = "Largest piece of a transfer of --workload large." },
 	{ .name = "churn", .group = "load", .type = OPT_UINT, .offset = AT(churn_per_s), .min = 0, .max = 1000000,
 	  .metavar = "RATE", .def = "0",
-	  .help = "Clients per second that leave and come back at once while the workload runs.",
+	  .help = "Clients per second that leave and come back immediately while the workload runs.",
 	  .more = "They leave in turn. At most `--connect-concurrency` come back at the same time; the others wait for "
 	  "their turn. If all are away when one is due to leave, the next one that comes back leaves." },
 	{ .name = "clients", .group = "clients", .type = OPT_UINT, .offset = AT(clients), .min = 1,
-	  .max = LOADGEN_CLIENTS_MAX, .metavar = "N", .def = "100", .def_words = "100; 10000 with --find-capacity",
-	  .excludes = "steps", .common = true, .help = "Last step of the ramp 10, 100, 500, 1000, 5000, 10000.",
+	  .max = LOADGEN_CLIENTS_MAX, .metavar = "N", .def = "100", .excludes = "steps", .common = true,
+	  .help = "Ramp up to N clients: 10, 100, 500, 1000, 5000, 10000.",
 	  .more = "The ramp has the steps that are below N, and then N. At most 100000 on each load host. With "
-	  "`--find-capacity`: the largest number of clients to try." },
+	  "`--find-capacity`: the largest number of clients to try, 10000 unless it is given." },
 	{ .name = "cluster", .group = "hosts", .type = OPT_STRING, .offset = AT(cluster),
 	  .metavar = "etcd://HOST:PORT/RUN", .needs = "server|targets", .excludes = "lead,join,environment=vm",
 	  .per_host = true, .help = "Run on --hosts hosts that meet at this etcd under the name RUN.",
@@ -116,7 +116,7 @@ static const struct opt options[] = {
 	  "TLS handshake or the exchange of PSNs. With `--phased` each client tries once." },
 	{ .name = "cpu-floor", .group = "time", .type = OPT_UINT, .offset = AT(cpu_floor_percent), .min = 0, .max = 99,
 	  .metavar = "PERCENT", .def = "0",
-	  .help = "Stop when less than this share of either machine's CPU time is idle; 0: do not.",
+	  .help = "Stop when either machine has less than this share of its CPU time idle; 0: never.",
 	  .more = "The share is that of 5 s (docs/results.md, \"Stop reasons\"). It takes a `--sample-interval` above "
 	  "0." },
 	TUNING_OPT_CPU_LIST(TUNING_AT),
@@ -125,7 +125,8 @@ static const struct opt options[] = {
 	  .per_suite = true, .help = "Revocation lists (PEM) of all CAs of the server's certificate.",
 	  .more = "Whole lists, no delta lists." },
 	{ .name = "cycles", .group = "time", .type = OPT_UINT, .offset = AT(cycles), .min = 1, .max = 1000000000,
-	  .metavar = "N", .needs = "churn", .help = "Measure until clients came back N times, instead of --duration.",
+	  .metavar = "N", .needs = "churn",
+	  .help = "Measure until clients have left and come back N times in all, instead of --duration.",
 	  .more = "The measured time also ends when no client has come back for 60 s." },
 	{ .name = "deal", .group = "where", .type = OPT_CHOICE, .offset = AT(deal), .choices = deal_names,
 	  .metavar = "HOW", .def = "round-robin", .needs = "targets",
@@ -139,7 +140,7 @@ static const struct opt options[] = {
 	  .more = "It is what `performance_test report` prints. With `--report off` there is only the summary." },
 	{ .name = "device", .group = "where", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
 	  .per_host = true, .excludes = "environment=vm", .def_words = "the one that reaches the server",
-	  .help = "RDMA device, here and of a server of our own.",
+	  .help = "RDMA device of the clients, and of the server that performance_test starts.",
 	  .more = "With several devices, at most 8, clients of `--workload large` and `duplex` have a connection on "
 	  "each and stripe their data over them (docs/workloads.md, \"Rails\"). Several devices are an error with "
 	  "other workloads, with `--phased`, `--churn` and `--reconnect`." },
@@ -159,7 +160,7 @@ static const struct opt options[] = {
 	  .more = "With `--lead`: CA certificate of the other hosts' certificates." },
 	{ .name = "etcd-cert", .group = "hosts", .type = OPT_STRING, .offset = AT(etcd_cert), .metavar = "FILE",
 	  .per_host = true, .needs = "lead|join|cluster,etcd-key",
-	  .help = "Certificate (PEM) to show to the etcd; with --lead also that of the etcd." },
+	  .help = "Certificate (PEM) to show to the etcd; with --lead the etcd that is started shows it, too." },
 	{ .name = "etcd-key", .group = "hosts", .type = OPT_STRING, .offset = AT(etcd_key), .metavar = "FILE",
 	  .per_host = true, .needs = "lead|join|cluster,etcd-cert", .help = "Private key (PEM) of --etcd-cert." },
 	{ .name = "find-capacity", .group = "clients", .type = OPT_FLAG, .offset = AT(find_capacity), .common = true,
@@ -173,8 +174,10 @@ static const struct opt options[] = {
 	  .more = "It looks within `--rate A-B`, or from 1,000 a second on, with one number of clients and one "
 	  "`--message-size` (docs/capacity.md)." },
 	{ .name = "floor", .group = "clients", .type = OPT_UINT, .offset = AT(floor), .min = 0, .max = 1000,
-	  .metavar = "N", .def = "5", .help = "Clients that connect one at a time before and after the steps.",
-	  .more = "They show how long connecting takes at least. They also connect after a step that did not hold all "
+	  .metavar = "N", .def = "5",
+	  .help = "Clients that connect one at a time before and after the steps, to measure the shortest connection "
+	  "time.",
+	  .more = "They also connect after a step that did not hold all "
 	  "its clients (docs/results.md, \"One at a time\"). With 0 it is not known whether a failure was graceful. A "
 	  "search (`--find-capacity`, `--find-rate`) has none. `--memory-floor` and `--cpu-floor` are limits of the "
 	  "machines, not times." },
@@ -204,7 +207,7 @@ static const struct opt options[] = {
 	  .help = "Longest time to wait until all --hosts hosts are there." },
 	{ .name = "json", .group = "output", .type = OPT_STRING, .offset = AT(json), .metavar = "FILE|-",
 	  .per_host = true, .per_suite = true, .common = true,
-	  .help = "Write run.json to FILE too; -: to stdout, instead of the summary." },
+	  .help = "Also write run.json (plan: the plan) to FILE; -: only that, to stdout." },
 	{ .name = "judge", .group = "clients", .type = OPT_CHOICE, .offset = AT(judge), .choices = loadgen_judge_names,
 	  .metavar = "auto|all", .def = "auto",
 	  .help = "Criteria to judge; auto leaves out times on emulated CPUs and software RDMA.",
@@ -217,7 +220,7 @@ static const struct opt options[] = {
 	  .help = "Start an etcd for this run, print the command for the other hosts, and lead them." },
 	{ .name = "lease", .group = "hosts", .type = OPT_DURATION, .offset = AT(lease_ns), .min = 2 * NS_PER_S,
 	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10",
-	  .help = "A host that is not heard of for this long is lost to the run." },
+	  .help = "A host that is not heard from for this long is lost to the run." },
 	{ .name = "log-level", .group = "output", .type = OPT_CHOICE, .offset = AT(log_level),
 	  .choices = log_level_names, .metavar = "LEVEL", .def = "warn", .per_host = true, .per_suite = true,
 	  .help = "Which messages to log to stderr.", .more = "A server of our own logs to server.log." },
@@ -227,7 +230,7 @@ static const struct opt options[] = {
 	  .more = "The flag is `skew` (docs/results.md)." },
 	{ .name = "memory-floor", .group = "time", .type = OPT_UINT, .offset = AT(memory_floor_percent), .min = 0,
 	  .max = 99, .metavar = "PERCENT", .def = "5",
-	  .help = "Stop when less than this share of either machine's memory is available; 0: do not.",
+	  .help = "Stop when either machine has less than this share of its memory available; 0: never.",
 	  .more = "With `--sample-interval 0` it is not known, and the run goes on (docs/results.md, \"Stop "
 	  "reasons\")." },
 	{ .name = "message-auth", .group = "load", .type = OPT_FLAG, .offset = AT(message_auth),
@@ -270,7 +273,7 @@ static const struct opt options[] = {
 	  .per_suite = true, .help = "Print no progress on stderr." },
 	{ .name = "rate", .group = "load", .type = OPT_STRING, .offset = AT(rate_text), .metavar = "N|A-B[:COUNT]",
 	  .common = true, .excludes = "rate-per-client", .def_words = "closed loop",
-	  .help = "Open loop: operations per second of all clients together.",
+	  .help = "Open loop: operations/s of all clients; A-B: a sweep of COUNT rates.",
 	  .more = "Operations are sent when they are due, whether earlier ones have ended or not, and timed from then. "
 	  "`A-B` is a sweep: COUNT steps (2 to 64, by default 8) from A to B, each by the same factor above the one "
 	  "before, with `--clients` clients if there are no `--steps` (docs/capacity.md, \"Latency against offered "
@@ -302,9 +305,9 @@ static const struct opt options[] = {
 	  .more = "PSNs and keys are never seeded." },
 	{ .name = "server", .group = "where", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST,...",
 	  .per_suite = true, .common = true, .excludes = "targets,environment=vm", .def_words = "one of our own",
-	  .help = "Server to load, by name or address.",
-	  .more = "With several rails: the server's address on each rail, in the order of `--device`; the first is "
-	  "asked for statistics." },
+	  .help = "Server to load (its address on each rail).",
+	  .more = "A name or an address. With several rails, the addresses are in the order of `--device`; the first "
+	  "is asked for statistics." },
 	{ .name = "server-cpu-list", .group = "where", .type = OPT_STRING, .offset = AT(server_cpu_list),
 	  .metavar = "LIST", .def_words = "the CPUs of --cpu-list after the workers'", .excludes = "server,targets",
 	  .help = "CPUs for the threads of a server of our own." },
@@ -328,7 +331,7 @@ static const struct opt options[] = {
 	  .help = "Longest time to connect the clients of a step." },
 	{ .name = "steps", .group = "clients", .type = OPT_LIST, .offset = AT(steps), .min = 1,
 	  .max = LOADGEN_CLIENTS_MAX, .metavar = "N,N,...", .def_words = "the ramp of --clients", .common = true,
-	  .help = "Numbers of clients of the steps, in this order." },
+	  .help = "Number of clients of each step, in this order." },
 	{ .name = "suite", .group = "clients", .type = OPT_STRING, .offset = AT(suite), .metavar = "FILE|NAME|all",
 	  .per_suite = true, .excludes = "json,trace,compare,compare-set,find-capacity", .common = true,
 	  .help = "Run a suite: several runs with one report (docs/suites.md).",
@@ -341,8 +344,8 @@ static const struct opt options[] = {
 	TCP_OPT(AT(tcp_text)),
 	{ .name = "threads", .group = "where", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .metavar = "N", .def_words = "online CPUs, at most 8", .help = "Worker threads of the load generator.",
-	  .more = "There are never more than clients. If there are fewer than `--targets`, they are raised, and a line "
-	  "says so." },
+	  .more = "There are never more than clients, and never fewer than `--targets`: if they are raised for that, a "
+	  "line says so." },
 	{ .name = "timeout", .group = "connecting", .type = OPT_DURATION, .offset = AT(timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Longest time for each stage of connecting." },
@@ -393,8 +396,8 @@ static const struct opt options[] = {
 const struct opts_spec loadgen_options = {
 	.program = "performance_test",
 	.usage = "[report DIR | doctor | plan] [options]",
-	.summary = "Ramps a number of RDMA clients against a rampart server, or one that it starts, and holds all clients\n"
-		   "of a step connected at once. Measures connection times by stage, throughput, latency and resources.\n"
+	.summary = "Ramps up the number of RDMA clients on a rampart server, or one that it starts, and holds all\n"
+		   "clients of a step connected at once. Measures connecting, throughput, latency and resources.\n"
 		   "report says what a run found, doctor whether this machine is ready for RDMA, and plan what a run\n"
 		   "with these options would need; each has a --help of its own.",
 	.opts = options,
@@ -408,8 +411,9 @@ const struct opts_spec loadgen_options = {
 
 const struct opts_spec loadgen_plan_options = {
 	.program = "performance_test plan",
+	.hidden = "compare,compare-set,suite,lead,join,cluster",
 	.usage = "[options of a run]",
-	.summary = "Says what --clients of a run with these options would need on each host, what gives out first, and\n"
+	.summary = "Says what --clients of a run with these options would need on each host, what runs out first, and\n"
 		   "what to set. It goes by the limits of devices, processes and machines and by the settings of the\n"
 		   "server that performance_test would start or that runs on --server. Connects no client. Takes the\n"
 		   "options of a run but --compare, --compare-set, --suite, --lead, --join and --cluster; --json writes\n"

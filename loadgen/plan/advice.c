@@ -78,7 +78,7 @@ const char *advice_text(const struct estimate_in *in, const struct estimate_row 
 	case ESTIMATE_fds_at_start: of_fds(in, r, text, size); break;
 	case ESTIMATE_ports:
 		snprintf(text, size,
-			 "sysctl -w net.ipv4.ip_local_port_range='1024 65535', wait 60 s for ports at rest, or "
+			 "sysctl -w net.ipv4.ip_local_port_range='1024 65535', wait 60 s for ports in TIME_WAIT, or "
 			 "more load hosts");
 		break;
 	case ESTIMATE_pinned_bytes:

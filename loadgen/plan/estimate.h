@@ -119,7 +119,7 @@ typedef void estimate_fill_fn(void *arg, uint64_t clients, struct estimate_in *o
 /* Sets `clients` of the rows that estimate_rows gave. */
 void estimate_reach(estimate_fill_fn *fill, void *arg, struct estimate_row *rows, size_t n);
 
-/* Index of the row that gives out first: the one with the fewest clients and, among equals, the largest share of its
+/* Index of the row that runs out first: the one with the fewest clients and, among equals, the largest share of its
  * limit. n: no row has a limit. */
 size_t estimate_first(const struct estimate_row *rows, size_t n);
 

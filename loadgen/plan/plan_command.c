@@ -28,7 +28,7 @@ struct plan {
 	struct estimate_in in;
 	struct estimate_row rows[ESTIMATE_ROWS_MAX];
 	struct held_row held[HELD_N];
-	size_t n, first;	/* first: the row that gives out first; n: none */
+	size_t n, first;	/* first: the row that runs out first; n: none */
 	int status;
 };
 
@@ -125,15 +125,15 @@ static void print_end(const struct plan *p)
 
 	for (size_t i = 0; i < p->n; i++)
 		if (!estimate_fits(&p->rows[i]))
-			utf8_print_line(stdout, "Short: %s (%s); set: %s",
+			utf8_print_line(stdout, "Too few or too little: %s (%s); remedy: %s",
 					estimate_resource_titles[p->rows[i].resource],
 					estimate_side_names[p->rows[i].side],
 					advice_text(&p->in, &p->rows[i], text, sizeof(text)));
 	if (p->first < p->n && isfinite(p->rows[p->first].clients))
-		utf8_print_line(stdout, "Gives out first: %s (%s), beyond %.0f clients%s%s",
+		utf8_print_line(stdout, "Runs out first: %s (%s), beyond %.0f clients%s%s",
 				estimate_resource_titles[p->rows[p->first].resource],
 				estimate_side_names[p->rows[p->first].side], p->rows[p->first].clients,
-				p->status == TOO_MANY ? "" : "; set: ",
+				p->status == TOO_MANY ? "" : "; remedy: ",
 				p->status == TOO_MANY ? "" :
 				advice_text(&p->in, &p->rows[p->first], text, sizeof(text)));
 	utf8_print_line(stdout, "%llu clients %s", (unsigned long long)p->in.clients,

@@ -126,8 +126,10 @@ int crew_start(struct crew *c, const struct loadgen_config *cfg, const struct su
 	int ret;
 
 	if (cfg->threads_asked)
-		log_warn("--threads %llu: %llu run, one for each of --targets", (unsigned long long)cfg->threads_asked,
-			 (unsigned long long)cfg->threads);
+		log_warn("--threads %llu are too few: %llu run, one for each of --targets",
+			 (unsigned long long)cfg->threads_asked, (unsigned long long)cfg->threads);
+	else if (cfg->threads_raised)
+		log_warn("%llu worker threads run, one for each of --targets", (unsigned long long)cfg->threads);
 	crew_client_config(cfg, &wc.client);
 	c->n_targets = n_targets;
 	c->host = cfg->rank;

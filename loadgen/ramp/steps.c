@@ -108,7 +108,6 @@ void steps_conclude(struct ramp *r)
 		steps_begin(r);
 }
 
-/* Called when all of the step's clients are gone. */
 void steps_end(struct ramp *r)
 {
 	if (makes_follow_up(r))

@@ -9,7 +9,8 @@
 bool steps_prepare(struct ramp *r, const struct step_figures *f);
 /* Leader: begins the step that is next on the agenda. */
 void steps_begin(struct ramp *r);
-/* Call when all of the step's clients are gone: clients connect one at a time if the step went wrong or was the last. */
+/* Call when all of the step's clients are gone. After a step that went wrong, and after the last one, --floor clients
+ * first connect one at a time (not in a search); then the step is concluded. */
 void steps_end(struct ramp *r);
 /* Records the step, then begins the next one or ends the run. */
 void steps_conclude(struct ramp *r);

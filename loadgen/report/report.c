@@ -72,7 +72,7 @@ static void say_unread(const struct source *s, FILE *warnings)
 	if (!s->unread_errno)
 		return;
 	utf8_print_line(warnings, "performance_test report: %s/%s cannot be read: %s; the report lacks what is in it", s->dir, s->unread,
-			s->unread_errno == EINVAL ? "it is damaged, or no file" : strerror(s->unread_errno));
+			s->unread_errno == EINVAL ? "it is damaged, or not a file" : strerror(s->unread_errno));
 }
 
 /* All baselines that differ are named before the report is refused. */

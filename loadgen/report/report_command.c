@@ -192,7 +192,7 @@ int report_command(int argc, char **argv)
 	if (argc - first == 1)
 		return make_report(&a, argv[first]);
 	utf8_print_line(stderr, "performance_test report: %s (see --help)",
-			first < argc ? "one run at a time; others go with --baseline"
+			first < argc ? "name one run only; those to compare it with are given with --baseline"
 				     : "name the folder of a run, such as results/20260101T120000Z-clients-100");
 	return EXIT_STATUS_USAGE;
 }

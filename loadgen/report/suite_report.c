@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report on a suite or comparison. See suite_report.h. suite.json and compare.json may be damaged or hostile. */
+/* The report on a suite. See suite_report.h. suite.json may be damaged or hostile. */
 #include "loadgen/report/suite_report.h"
 
 #include <errno.h>
@@ -12,12 +12,16 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/utf8.h"
-#include "loadgen/report/suites/comparison.h"
 #include "loadgen/report/suites/suite.h"
 
-/* A step has 0.8 KB, a candidate 3.4 KB at each size: a comparison of 63 candidates (COMPARE_ALTERNATIVES_MAX) at 64 sizes fits. */
-static const struct json_limit limit = { 16u << 20, 192u << 20 };
+/* A step has 1 KB, a candidate 6 KB at each size: a comparison of 63 candidates (COMPARE_ALTERNATIVES_MAX) at 64
+ * sizes has 31 MB. */
+static const struct json_limit limit = { 48u << 20, 320u << 20 };
 
+#define SUITE "suite.json"
+#define SCHEMA_VERSION 2
+/* Where comparisons were before they became entries of suites. */
+#define OLD_COMPARISON "compare.json"
 /* As many as suites may have (SUITE_ENTRIES_MAX). */
 #define ENTRIES_MAX 64u
 
@@ -38,43 +42,29 @@ static bool has_file(const char *dir, const char *name)
 
 bool suite_report_is_for(const char *dir)
 {
-	return !has_file(dir, "run.json") && (has_file(dir, "suite.json") || has_file(dir, "compare.json"));
+	return !has_file(dir, "run.json") && (has_file(dir, SUITE) || has_file(dir, OLD_COMPARISON));
 }
 
-static int read_file(const char *dir, const char *name, int version, json_t **out, char *err, size_t err_size)
+static int read_suite(const char *dir, json_t **out, char *err, size_t err_size)
 {
 	char path[PATH_MAX], why[256] = "";
-	int ret = path_of(dir, name, path) ? json_read_file(path, JSON_REJECT_DUPLICATES, &limit, out, why, sizeof(why)) : -ENAMETOOLONG;
+	int ret = -ENAMETOOLONG;
 
-	if (!ret && json_number_at(*out, "schema_version") == version)
+	if (path_of(dir, SUITE, path))
+		ret = json_read_file(path, JSON_REJECT_DUPLICATES, &limit, out, why, sizeof(why));
+
+	if (!ret && json_number_at(*out, "schema_version") == SCHEMA_VERSION)
 		return 0;
-	if (ret)
-		snprintf(err, err_size, "%s/%s: %s", dir, name, *why ? why : strerror(-ret));
+	if (!ret)
+		snprintf(err, err_size, "%s/%s: its schema_version is not %d", dir, SUITE, SCHEMA_VERSION);
+	else if (ret == -ENOENT && has_file(dir, OLD_COMPARISON))
+		snprintf(err, err_size, "%s/%s: an older version of performance_test wrote it, and this one reads only %s; "
+			 "compare again", dir, OLD_COMPARISON, SUITE);
 	else
-		snprintf(err, err_size, "%s/%s: its schema_version is not %d", dir, name, version);
+		snprintf(err, err_size, "%s/%s: %s", dir, SUITE, *why ? why : strerror(-ret));
 	json_decref(*out);
 	*out = NULL;
 	return ret ? ret : -EINVAL;
-}
-
-static void say_rows(struct page *p)
-{
-	if (page_has_left_rows_out(p))
-		doc_note(p->doc, DOC_WARN, "rows-left-out", "There are more figures than a report has rows for: the last tables are cut off.");
-}
-
-/* Of a comparison. */
-static int make_comparison(struct page *p, const json_t *comparison)
-{
-	int ret = doc_new(page_text(p, "Comparison: %s", page_text_at(comparison, "id", "unknown")),
-			       page_text(p, "The same run with different settings, in turns: %s.",
-					 page_text_at(comparison, "compared", "unknown")), &p->doc);
-
-	if (ret)
-		return ret;
-	section_comparison(p, comparison, "compare.json");
-	say_rows(p);
-	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
 }
 
 static int make_document(struct page *p, const json_t *suite)
@@ -99,20 +89,20 @@ static int make_document(struct page *p, const json_t *suite)
 	json_array_foreach(entries, i, entry) {
 		section_suite_entry(p, entry, json_array_get(entries, i + 1));
 	}
-	say_rows(p);
+	if (page_has_left_rows_out(p))
+		doc_note(p->doc, DOC_WARN, "rows-left-out", "There are more figures than a report has rows for: the last "
+			 "tables are cut off.");
 	return page_failed(p) || json_memory_was_short() ? -ENOMEM : 0;
 }
 
 int suite_report_make(const struct report_options *o, char *err, size_t err_size)
 {
 	struct page p = { .n_baselines = 0 };
-	bool is_suite = has_file(o->dir, "suite.json");
-	json_t *read = NULL;
-	int ret = is_suite ? read_file(o->dir, "suite.json", 1, &read, err, err_size) :
-			     read_file(o->dir, "compare.json", 3, &read, err, err_size);
+	json_t *suite = NULL;
+	int ret = read_suite(o->dir, &suite, err, err_size);
 
 	if (!ret) {
-		ret = (is_suite ? make_document : make_comparison)(&p, read);
+		ret = make_document(&p, suite);
 		if (ret)
 			snprintf(err, err_size, "out of memory");
 	}
@@ -122,21 +112,20 @@ int suite_report_make(const struct report_options *o, char *err, size_t err_size
 		ret = -EIO;
 		snprintf(err, err_size, "cannot write the report to stdout");
 	}
-	json_decref(read);
+	json_decref(suite);
 	doc_free(p.doc);
 	page_free(&p);
 	return ret;
 }
 
 /* In short, or with `details` as the report does. */
-static int print_document(const json_t *o, bool details)
+static int print_document(const json_t *suite, bool details)
 {
 	struct page p = { .n_baselines = 0 };
-	bool is_suite = json_object_get(o, "entries");
-	int ret = details ? (is_suite ? make_document : make_comparison)(&p, o) : doc_new(NULL, NULL, &p.doc);
+	int ret = details ? make_document(&p, suite) : doc_new(NULL, NULL, &p.doc);
 
 	if (!ret && !details)
-		(is_suite ? section_suite_summary : comparison_brief)(&p, o);
+		section_suite_brief(&p, suite);
 	if (!ret)
 		ret = page_failed(&p) ? -ENOMEM : report_print(p.doc, REPORT_TEXT, stdout);
 	printf("\n");
@@ -152,12 +141,12 @@ int suite_report_write(const char *dir, char *err, size_t err_size)
 	return suite_report_make(&o, err, err_size);
 }
 
-int suite_report_end(const json_t *o, const char *dir, bool show, bool details, bool report)
+int suite_report_end(const json_t *suite, const char *dir, bool show, bool details, bool report)
 {
 	char err[512];
 	int ret;
 
-	if (show && print_document(o, details) == -ENOMEM)
+	if (show && print_document(suite, details) == -ENOMEM)
 		log_error("the results are not shown: this machine is out of memory");
 	if (show)
 		utf8_print_line(stdout, "Results: %s", dir);

@@ -47,10 +47,10 @@ int preflight_check(const struct loadgen_config *cfg)
 		return -ENOENT;
 	}
 	if (have < fds) {
-		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it",
+		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it%s",
 			  (unsigned long long)have, cfg->transport != TRANSPORT_RDMA ? "--clients" :
-			  cfg->phased ? "--phased" : "--connect-concurrency",
-			  (unsigned long long)fds);
+			  cfg->phased ? "--phased" : "--connect-concurrency", (unsigned long long)fds,
+			  cfg->transport == TRANSPORT_RDMA && cfg->phased ? "" : " or lower that");
 		return -ENOENT;
 	}
 	for (uint32_t i = 0; i < cfg->n_rails && cfg->transport == TRANSPORT_RDMA; i++)

@@ -87,7 +87,7 @@ static void on_output(struct ev_loop *loop, ev_io *w, int revents)
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		ev_io_stop(loop, w);
 	if (n < 0 && !ev_is_active(w) && !p->ready) {
-		log_error("the server is stopped: its output cannot be read: %s", strerror(errno));
+		log_error("stopping the server, because its output cannot be read: %s", strerror(errno));
 		server_proc_stop(p);
 	}
 	for (ssize_t i = 0; i < n; i++) {

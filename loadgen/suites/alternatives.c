@@ -292,7 +292,7 @@ static int make_all(struct space *s, const struct loadgen_config *base, int argc
 
 	for (unsigned i = 0; i < s->n; i++)
 		n *= s->v[i].n;
-	out->rounds = base->repeat > 1 ? base->repeat : ROUNDS_DEFAULT;
+	out->rounds = opts_given(&loadgen_options, argc, argv, "repeat") ? base->repeat : ROUNDS_DEFAULT;
 	if (n > COMPARE_ALTERNATIVES_MAX || n * out->rounds > COMPARE_RUNS_MAX)
 		return alt_refuse(s, "--compare: %llu combinations in %llu rounds are too many runs; allowed: %d combinations and "
 			      "%d runs; compare fewer values, or give a smaller --repeat", (unsigned long long)n,

@@ -2,27 +2,20 @@
 /* Comparing settings. See compare.h and docs/results.md, "Comparisons". */
 #include "loadgen/suites/compare.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
-#include <jansson.h>
-
 #include "common/base/json_at.h"
-#include "common/base/log.h"
-#include "common/base/paths.h"
 #include "common/base/utf8.h"
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/offered.h"
-#include "loadgen/report/suite_report.h"
 #include "loadgen/cluster/team.h"
-#include "loadgen/output/results.h"
-#include "loadgen/output/space.h"
 #include "loadgen/run/run.h"
 #include "loadgen/suites/side_by_side.h"
+#include "loadgen/suites/suite_results.h"
 
 /* --- running --- */
 
@@ -61,12 +54,15 @@ static struct compared *point_of(struct comparison *k, const json_t *step, bool 
 	return p;
 }
 
-/* The part of a step that baseline_compare and side_by_side_figures read. All rounds are kept until the end, and a whole step is large. */
+/* The part of a step that baseline_compare and suite_results_figures read. All rounds are kept until the end, and a
+ * whole step is large. */
 static json_t *figures_of(const json_t *step, unsigned round)
 {
-	static const char *const names[] = { "target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s",
-					     "throughput_bytes_per_s", "response_ns", "connect_ns", "resources",
-					     "memory" };
+	static const char *const names[] = {
+		"target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s", "throughput_bytes_per_s",
+		"response_ns", "one_way_ns", "streams", "churn", "connect_ns", "connect_full_ns", "connect_resumed_ns",
+		"resources", "memory",
+	};
 	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -111,7 +107,7 @@ static bool is_result(const struct comparison *k, enum run_exit status)
 }
 
 /* Runs each alternative once. False, with a status, if one of them could not run: then the round does not count. */
-static bool run_round(struct comparison *k, int argc, char **argv, enum run_exit *status)
+static bool run_round(struct comparison *k, const char *prefix, int argc, char **argv, enum run_exit *status)
 {
 	json_t *runs[COMPARE_ALTERNATIVES_MAX] = { NULL };
 	unsigned done = 0, n = k->a->n;
@@ -120,7 +116,7 @@ static bool run_round(struct comparison *k, int argc, char **argv, enum run_exit
 		unsigned which = k->rounds % 2 ? n - 1 - done : done;
 		struct loadgen_config *cfg = &k->a->v[which].cfg;
 
-		snprintf(cfg->name_text, sizeof(cfg->name_text), "%u-%u", k->rounds + 1, which + 1);
+		snprintf(cfg->name_text, sizeof(cfg->name_text), "%s%u-%u", prefix, k->rounds + 1, which + 1);
 		if (!cfg->quiet)
 			utf8_print_line(stderr, "round %u of %llu: %s", k->rounds + 1, (unsigned long long)k->a->rounds,
 				k->a->v[which].name);
@@ -158,22 +154,15 @@ static json_t *alternatives_json(const struct comparison *k)
 	return all;
 }
 
-/* The p99 of one of the sides ("base", "run") in a point's rows of a candidate. */
-static double p99_of(const json_t *point, unsigned candidate, const char *side)
+static double p99_of(const json_t *point, unsigned alternative)
 {
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(json_object_get(json_array_get(json_object_get(point, "candidates"), candidate), "rows"), i, row) {
-		if (strcmp(json_text_at(row, "metric"), "response_p99_ns") == 0)
-			return json_number_at(json_object_get(row, side), "value");
-	}
-	return NAN;
+	return json_number_at(json_array_get(json_object_get(point, "figures"), alternative), "response_p99_ns");
 }
 
-/* The curves of a candidate and of the baseline over the rates of a sweep, at the clients and size of `first`. */
-static size_t curves_of(const json_t *points, const json_t *first, unsigned candidate, struct offered_point base[OFFERED_MAX],
-			struct offered_point run[OFFERED_MAX])
+/* The p99 curves of an alternative and of the baseline over the rates of a sweep, at the clients and size of
+ * `first`. */
+static size_t curves_of(const json_t *points, const json_t *first, unsigned alternative,
+			struct offered_point base[OFFERED_MAX], struct offered_point run[OFFERED_MAX])
 {
 	json_t *point;
 	size_t i, n = 0;
@@ -184,8 +173,8 @@ static size_t curves_of(const json_t *points, const json_t *first, unsigned cand
 		if (n == OFFERED_MAX || !isfinite(rate) || json_number_at(point, "clients") != json_number_at(first, "clients") ||
 		    json_number_at(point, "message_bytes") != json_number_at(first, "message_bytes"))
 			continue;
-		base[n] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, candidate, "base") };
-		run[n++] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, candidate, "run") };
+		base[n] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, 0) };
+		run[n++] = (struct offered_point){ .per_s = rate, .p99_ns = p99_of(point, alternative) };
 	}
 	return n;
 }
@@ -201,11 +190,12 @@ static bool is_first_of_curve(const json_t *points, size_t at)
 	return isfinite(json_number_at(point, "offered_per_s"));
 }
 
-static void add_crossovers(json_t *to, const json_t *points, const json_t *first, const char *name, unsigned candidate)
+static void add_crossovers(json_t *to, const json_t *points, const json_t *first, const char *name,
+			   unsigned alternative)
 {
 	struct offered_point base[OFFERED_MAX], run[OFFERED_MAX];
 	struct offered_crossing at[OFFERED_CROSSINGS_MAX];
-	size_t n = curves_of(points, first, candidate, base, run), crossings = offered_crossings(base, n, run, n, at);
+	size_t n = curves_of(points, first, alternative, base, run), crossings = offered_crossings(base, n, run, n, at);
 
 	for (size_t i = 0; i < crossings; i++)
 		json_array_append_new(to, json_pack("{s:O, s:O, s:s, s:f, s:b}", "clients", json_object_get(first, "clients"),
@@ -220,11 +210,22 @@ static json_t *crossovers_json(const struct comparison *k, const json_t *points)
 
 	for (size_t i = 0; i < json_array_size(points); i++)
 		for (unsigned c = 1; c < k->a->n && is_first_of_curve(points, i); c++)
-			add_crossovers(all, points, json_array_get(points, i), k->a->v[c].name, c - 1);
+			add_crossovers(all, points, json_array_get(points, i), k->a->v[c].name, c);
 	return all;
 }
 
-static json_t *comparison_json(const struct comparison *k, const char *id)
+/* The medians over the rounds of an alternative at a point, where it may not have been in any of them. */
+static json_t *alternative_figures(const struct comparison *k, const struct compared *at, unsigned alternative)
+{
+	json_t *o = suite_results_figures(json_object_get(at->runs[alternative], "steps"));
+
+	json_object_set_new(o, "name", json_string(k->a->v[alternative].name));
+	json_object_set_new(o, "clients", json_integer(at->clients));
+	json_object_set_new(o, "message_bytes", json_integer(at->bytes));
+	return o;
+}
+
+static json_t *comparison_json(const struct comparison *k)
 {
 	json_t *points = json_array(), *crossovers;
 
@@ -232,7 +233,7 @@ static json_t *comparison_json(const struct comparison *k, const char *id)
 		json_t *candidates = json_array(), *figures = json_array();
 
 		for (unsigned i = 0; i < k->a->n; i++)
-			json_array_append_new(figures, side_by_side_figures(k->a->v[i].name, k->points[n].runs[i]));
+			json_array_append_new(figures, alternative_figures(k, &k->points[n], i));
 		for (unsigned i = 1; i < k->a->n; i++)
 			json_array_append_new(candidates, json_pack("{s:s, s:o}", "name", k->a->v[i].name, "rows",
 								    rows_of(&k->points[n], i)));
@@ -242,37 +243,10 @@ static json_t *comparison_json(const struct comparison *k, const char *id)
 			figures));
 	}
 	crossovers = crossovers_json(k, points);
-	return json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:O?}", "schema_version", 3, "id", id, "compared", k->a->title,
-			 "alternatives", alternatives_json(k), "baseline", k->a->v[0].name, "rounds", (int)k->rounds,
-			 "min_effect", BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
+	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:O?}", "compared", k->a->title, "alternatives",
+			 alternatives_json(k), "baseline", k->a->v[0].name, "rounds", (int)k->rounds, "min_effect",
+			 BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
 			 side_by_side_sizes(points), "environment", k->environment);
-}
-
-/* Leaves compare.json, in `out` or shown: of several hosts by the leader. */
-static enum run_exit finish(const struct comparison *k, struct results *results, enum run_exit status,
-			    const struct loadgen_config *base, json_t **out)
-{
-	json_t *o = comparison_json(k, results_id(results));
-	int ret = o ? results_json(results, "compare.json", o) : -ENOMEM;
-
-	if (ret)
-		log_error("no compare.json: %s", path_error(ret));
-	else if (!out && base->rank == 0 && suite_report_end(o, results_dir(results), true, base->details, base->report))
-		status = EXIT_ENVIRONMENT;
-	if (out)
-		*out = json_incref(o);
-	json_decref(o);
-	return ret ? EXIT_ENVIRONMENT : status;
-}
-
-/* What the runs need, together. */
-static uint64_t bytes_needed(const struct alternatives *a)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < a->n; i++)
-		bytes += a->rounds * space_needed(&a->v[i].cfg);
-	return bytes;
 }
 
 static void free_points(struct comparison *k)
@@ -286,29 +260,19 @@ static void free_points(struct comparison *k)
 	free(k->points);
 }
 
-enum run_exit compare_run(struct alternatives *a, const struct loadgen_config *base, int argc, char **argv, json_t **out)
+enum run_exit compare_run(struct alternatives *a, const char *output, const char *prefix, int argc, char **argv,
+			  json_t **out)
 {
-	struct comparison k = { .a = a, .max_points = base->steps.n * base->sizes.n * MAX(base->rates.n, 1) };
+	const struct loadgen_config *first = &a->v[0].cfg;
+	struct comparison k = { .a = a, .max_points = first->steps.n * first->sizes.n * MAX(first->rates.n, 1) };
 	enum run_exit status = EXIT_ENVIRONMENT;
-	struct results *results;
-	char name[16 + sizeof(a->title)], err[512];
 
-	if (out)
-		*out = NULL;
-	snprintf(name, sizeof(name), "compare-%s", a->title);
-	if (results_new(base->output, base->name ? base->name : name, bytes_needed(a), &results, err, sizeof(err))) {
-		log_error("%s", err);
-		return status;
-	}
 	k.points = calloc(k.max_points, sizeof(*k.points));
 	for (unsigned i = 0; i < a->n; i++)
-		a->v[i].cfg.output = results_dir(results);
-	while (k.points && k.rounds < a->rounds && run_round(&k, argc, argv, &status))
+		a->v[i].cfg.output = output;
+	while (k.points && k.rounds < a->rounds && run_round(&k, prefix, argc, argv, &status))
 		k.rounds++;
-	if (k.rounds)
-		status = finish(&k, results, status, base, out);
+	*out = k.rounds ? comparison_json(&k) : NULL;
 	free_points(&k);
-	(void)results_tidy(results); /* a comparison has no events of its own */
-	results_free(results);
 	return status;
 }

@@ -4,78 +4,10 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "common/base/json_at.h"
-#include "common/wire/fail.h"
-#include "loadgen/analysis/read.h"
-#include "loadgen/analysis/stats.h"
 
-#define ROUNDS_MAX 128u
 #define SIZES_MAX 64u
-
-/* --- figures --- */
-
-/* Where a step has a figure; `side`: it is the CPU time of that side for each message. */
-static const struct figure {
-	const char *name, *path, *side;
-} figures[] = {
-	{ "response_p50_ns", "response_ns.p50", NULL }, { "response_p95_ns", "response_ns.p95", NULL },
-	{ "response_p99_ns", "response_ns.p99", NULL }, { "response_p99_9_ns", "response_ns.p99_9", NULL },
-	{ "jitter_ratio", "response_ns.jitter", NULL }, { "throughput_msgs_per_s", "throughput_msgs_per_s", NULL },
-	{ "throughput_bytes_per_s", "throughput_bytes_per_s", NULL },
-	{ "server_cpu_ns_per_message", "throughput_msgs_per_s", "server" },
-	{ "generator_cpu_ns_per_message", "throughput_msgs_per_s", "generator" },
-	{ "connect_p50_ns", "connect_ns.total.p50", NULL }, { "connect_p99_ns", "connect_ns.total.p99", NULL },
-	{ "server_rss_bytes_per_client", "memory.server_rss_bytes_per_client", NULL },
-	{ "machine_kernel_bytes_per_client", "memory.machine_kernel_bytes_per_client", NULL },
-};
-
-static double of_step(const json_t *step, const char *path, const char *side)
-{
-	double v = read_amount(step, path);
-
-	return side ? read_cores(step, side) * 1e9 / v : v;
-}
-
-static json_t *median(const json_t *run, const char *path, const char *side)
-{
-	double v[ROUNDS_MAX];
-	const json_t *step;
-	size_t i, n = 0;
-
-	json_array_foreach(json_object_get(run, "steps"), i, step) {
-		double x = of_step(step, path, side);
-
-		if (isfinite(x) && n < ROUNDS_MAX)
-			v[n++] = x;
-	}
-	return json_number(n ? stats_median(v, n) : NAN);
-}
-
-static json_t *stages(const json_t *run)
-{
-	json_t *o = json_object();
-	char path[64];
-
-	for (int s = 0; s < STAGE_TIMED; s++) {
-		snprintf(path, sizeof(path), "connect_ns.%s.p50", stage_names[s]);
-		json_object_set_new(o, stage_names[s], median(run, path, NULL));
-	}
-	return o;
-}
-
-json_t *side_by_side_figures(const char *name, const json_t *run)
-{
-	json_t *o = json_pack("{s:s}", "name", name);
-
-	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
-		json_object_set_new(o, figures[i].name, median(run, figures[i].path, figures[i].side));
-	json_object_set_new(o, "connect_stages", stages(run));
-	return o;
-}
-
-/* --- sizes --- */
 
 /* The log of how much further the second of two alternatives is ahead of the first, by size; the sizes rise. */
 struct curve {

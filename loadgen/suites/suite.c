@@ -52,6 +52,12 @@ static enum run_exit worse(enum run_exit a, enum run_exit b)
 	return of_a > of_b ? a : b;
 }
 
+/* True for the comparison of --compare: nothing of it was read from a file. */
+static bool is_of_command_line(const struct suite_entry *e)
+{
+	return !e->argv;
+}
+
 /* --- sizes that fit --- */
 
 /* Memory of this machine that a step with operations of `bytes` takes, about: regions of a server of our own, what clients
@@ -104,7 +110,7 @@ static char *sizes_that_fit(const struct loadgen_config *c, double room)
 static int fit_entry(struct runner *r, struct suite_entry *e, char *note, size_t note_size, char *err, size_t err_size)
 {
 	double room = MEMORY_SHARE * (double)res_machine_memory_bytes();
-	bool given = opts_given(&loadgen_options, r->argc, r->argv, "message-size");
+	bool given = is_of_command_line(e) || opts_given(&loadgen_options, r->argc, r->argv, "message-size");
 	/* Several hosts measure the same sizes, whatever memory each has. */
 	char *text = given || e->cfg.team ? NULL : sizes_that_fit(&e->cfg, room);
 	uint64_t largest = e->cfg.message_bytes;
@@ -207,6 +213,16 @@ static bool lacks_devices(const struct suite_entry *e)
 	return false;
 }
 
+static enum run_exit run_comparison(const struct runner *r, struct suite_entry *e, json_t **out)
+{
+	char prefix[sizeof(e->id) + 1];
+
+	if (is_of_command_line(e))
+		return compare_run(&e->alternatives, results_dir(r->results), "", r->argc, r->argv, out);
+	snprintf(prefix, sizeof(prefix), "%s-", e->id);
+	return compare_run(&e->alternatives, results_dir(r->results), prefix, e->argc, e->argv, out);
+}
+
 static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
 {
 	struct suite_entry *e = &r->suite->entries[i];
@@ -218,10 +234,9 @@ static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
 		return EXIT_ENVIRONMENT;
 	}
 	if (e->alternatives.n) {
-		for (unsigned k = 0; k < e->alternatives.n; k++)
-			e->alternatives.v[k].cfg.report = 0;
-		status = compare_run(&e->alternatives, &e->cfg, e->argc, e->argv, &run);
-		suite_results_of_comparison(o, run);
+		status = run_comparison(r, e, &run);
+		if (run)
+			json_object_set(o, "comparison", run);
 	} else {
 		status = run_once(&e->cfg, e->argc, e->argv, false, &run);
 		suite_results_of_run(o, run);
@@ -229,6 +244,8 @@ static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
 		if (run && strcmp(json_text_at(run, "run.stop_reason"), "server_lost") == 0)
 			r->keep_until = 0;
 	}
+	if (run)
+		json_object_set_new(o, "status", json_string("ran"));
 	json_decref(run);
 	return status;
 }
@@ -270,11 +287,11 @@ static enum run_exit do_entry(struct runner *r, unsigned i)
 
 	if (!o)
 		return EXIT_ENVIRONMENT;
-	if (!r->base->quiet)
+	if (!r->base->quiet && !is_of_command_line(e))
 		utf8_print_line(stderr, "suite: entry %u of %u: %s: %s", i + 1, r->suite->n, e->id, e->title);
 	status = prepare_and_run(r, i, o);
 	if (!json_object_get(o, "status"))
-		json_object_set_new(o, "status", json_string(json_object_get(o, "folder") ? "ran" : "failed"));
+		json_object_set_new(o, "status", json_string("failed"));
 	json_object_set_new(o, "exit_status", json_integer(status));
 	json_array_append_new(json_object_get(r->out, "entries"), o);
 	return status;
@@ -324,23 +341,28 @@ static json_t *new_json(const struct runner *r)
 
 	for (int i = 0; i < r->argc; i++)
 		json_array_append_new(words, json_string(r->argv[i]));
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:[]}", "schema_version", 1, "id", results_id(r->results), "suite",
-			 r->suite->name, "title", r->suite->title, "started_at",
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:[]}", "schema_version", 2, "id", results_id(r->results),
+			 "suite", r->suite->name, "title", r->suite->title, "started_at",
 			 results_time_text(r->results, now, sizeof(now)), "argv", words, "entries");
 }
 
 enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int argc, char **argv)
 {
 	struct runner r = { .suite = s, .base = base, .argc = argc, .argv = argv, .worst = EXIT_OK };
-	char name[SUITE_NAME_MAX + 8], err[512];
+	char name[16 + sizeof(s->entries[0].alternatives.title)], err[512];
 
-	snprintf(name, sizeof(name), "suite-%s", s->name);
+	if (is_of_command_line(&s->entries[0]))
+		snprintf(name, sizeof(name), "compare-%s", s->entries[0].alternatives.title);
+	else
+		snprintf(name, sizeof(name), "suite-%s", s->name);
 	if (results_new(base->output, base->name ? base->name : name, bytes_needed(s), &r.results, err, sizeof(err))) {
 		log_error("%s", err);
 		return EXIT_ENVIRONMENT;
 	}
 	r.out = new_json(&r);
-	for (unsigned i = 0; r.out && i < s->n && r.worst != EXIT_INTERRUPTED && !team_is_over(base->team); i++) {
+	for (unsigned i = 0; r.out && i < s->n && r.worst != EXIT_INTERRUPTED; i++) {
+		if (i && team_is_over(base->team))
+			break;
 		r.worst = worse(r.worst, do_entry(&r, i));
 		if (!save(&r))
 			r.worst = EXIT_ENVIRONMENT;

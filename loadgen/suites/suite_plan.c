@@ -243,6 +243,8 @@ static int configure_entry(struct suite_entry *e, char *err, size_t err_size)
 			return suite_refuse(err, err_size, "--suite: entry %s: %s is not allowed in a run on several hosts, since each host "
 				      "has its own", e->id, name);
 	}
+	for (unsigned i = 0; i < e->alternatives.n; i++)
+		e->alternatives.v[i].cfg.report = 0;
 	snprintf(e->cfg.name_text, sizeof(e->cfg.name_text), "%s", e->id);
 	e->cfg.name = e->id;
 	return 0;
@@ -500,6 +502,25 @@ int suite_read(const char *what, int argc, char **argv, struct suite **out, char
 	return ret;
 }
 
+int suite_of_comparison(const struct loadgen_config *base, int argc, char **argv, struct suite **out, char *err,
+			size_t err_size)
+{
+	struct suite *s = *out = calloc(1, sizeof(*s));
+	json_t *options = json_object();
+
+	if (!s || !options) {
+		json_decref(options);
+		snprintf(err, err_size, "this machine is out of memory");
+		return -ENOMEM;
+	}
+	snprintf(s->name, sizeof(s->name), "compare");
+	s->title = "The same run with different settings, in turns";
+	s->n = 1;
+	s->entries[0] = (struct suite_entry){ .suite = "compare", .name = "settings", .id = "compare-settings", .title =
+		"Candidates against the baseline", .question = "", .options = options, .cfg = *base };
+	return alternatives_parse(base, argc, argv, &s->entries[0].alternatives, err, err_size);
+}
+
 void suite_free(struct suite *s)
 {
 	if (!s)
@@ -513,16 +534,26 @@ void suite_free(struct suite *s)
 	free(s);
 }
 
-uint32_t suite_rails(const struct suite *s)
+struct loadgen_config *suite_config(struct suite *s, unsigned i)
 {
+	for (unsigned k = 0; k < s->n; k++) {
+		struct suite_entry *e = &s->entries[k];
+
+		if (i == 0)
+			return &e->cfg;
+		if (--i < e->alternatives.n)
+			return &e->alternatives.v[i].cfg;
+		i -= e->alternatives.n;
+	}
+	return NULL;
+}
+
+uint32_t suite_rails(struct suite *s)
+{
+	const struct loadgen_config *cfg;
 	uint32_t most = 1;
 
-	for (unsigned i = 0; i < s->n; i++) {
-		const struct suite_entry *e = &s->entries[i];
-
-		most = MAX(most, e->cfg.n_rails);
-		for (unsigned k = 0; k < e->alternatives.n; k++)
-			most = MAX(most, e->alternatives.v[k].cfg.n_rails);
-	}
+	for (unsigned i = 0; (cfg = suite_config(s, i)); i++)
+		most = MAX(most, cfg->n_rails);
 	return most;
 }

@@ -2,37 +2,94 @@
 /* What a suite came to. See suite_results.h. */
 #include "loadgen/suites/suite_results.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "common/wire/fail.h"
 #include "loadgen/analysis/read.h"
+#include "loadgen/analysis/stats.h"
 
 #define VERDICT_MAX 20u
+/* More than a comparison has rounds. */
+#define STEPS_MAX 128u
 
-/* Figures of a step in suite.json, and where run.json has them. */
-static const struct { const char *name, *path; } figures[] = {
-	{ "clients", "target_clients" }, { "message_bytes", "message_bytes" }, { "repetition", "repetition" },
-	{ "connected_held", "connected_held" }, { "connect_p50_ns", "connect_ns.total.p50" },
-	{ "connect_p99_ns", "connect_ns.total.p99" }, { "connect_full_p50_ns", "connect_full_ns.total.p50" },
-	{ "connect_resumed_p50_ns", "connect_resumed_ns.total.p50" }, { "messages_per_s", "throughput_msgs_per_s" },
-	{ "bytes_per_s", "throughput_bytes_per_s" }, { "response_mean_ns", "response_ns.mean" },
-	{ "response_p50_ns", "response_ns.p50" }, { "response_p95_ns", "response_ns.p95" },
-	{ "one_way_p50_ns", "one_way_ns.p50" }, { "response_p99_ns", "response_ns.p99" }, { "response_p99_9_ns", "response_ns.p99_9" },
-	{ "jitter_ratio", "response_ns.jitter" }, { "to_server_bytes_per_s", "streams.to_server.bytes_per_s" },
-	{ "from_server_bytes_per_s", "streams.from_server.bytes_per_s" }, { "churn_cycles_per_s", "churn.cycles_per_s" },
-	{ "churn_away_p50_ns", "churn.away_ns.p50" },
+/* Figures of steps, and where run.json has them; `side`: it is the CPU time of that side for each message. */
+static const struct figure {
+	const char *name, *path, *side;
+} figures[] = {
+	{ "clients", "target_clients", NULL }, { "message_bytes", "message_bytes", NULL },
+	{ "connected_held", "connected_held", NULL },
+	{ "connect_p50_ns", "connect_ns.total.p50", NULL }, { "connect_p99_ns", "connect_ns.total.p99", NULL },
+	{ "connect_full_p50_ns", "connect_full_ns.total.p50", NULL },
+	{ "connect_resumed_p50_ns", "connect_resumed_ns.total.p50", NULL },
+	{ "throughput_msgs_per_s", "throughput_msgs_per_s", NULL },
+	{ "throughput_bytes_per_s", "throughput_bytes_per_s", NULL },
+	{ "response_mean_ns", "response_ns.mean", NULL }, { "response_p50_ns", "response_ns.p50", NULL },
+	{ "response_p95_ns", "response_ns.p95", NULL }, { "one_way_p50_ns", "one_way_ns.p50", NULL },
+	{ "response_p99_ns", "response_ns.p99", NULL }, { "response_p99_9_ns", "response_ns.p99_9", NULL },
+	{ "jitter_ratio", "response_ns.jitter", NULL },
+	{ "to_server_bytes_per_s", "streams.to_server.bytes_per_s", NULL },
+	{ "from_server_bytes_per_s", "streams.from_server.bytes_per_s", NULL },
+	{ "churn_cycles_per_s", "churn.cycles_per_s", NULL }, { "churn_away_p50_ns", "churn.away_ns.p50", NULL },
+	{ "server_cpu_ns_per_message", "throughput_msgs_per_s", "server" },
+	{ "generator_cpu_ns_per_message", "throughput_msgs_per_s", "generator" },
+	{ "server_rss_bytes_per_client", "memory.server_rss_bytes_per_client", NULL },
+	{ "machine_kernel_bytes_per_client", "memory.machine_kernel_bytes_per_client", NULL },
 };
 
-static json_t *step_json(const json_t *step)
+static double figure_of(const json_t *step, const char *path, const char *side)
 {
-	double per_s = read_amount(step, "throughput_msgs_per_s");
+	double v = read_amount(step, path);
+
+	return side ? read_cores(step, side) * 1e9 / v : v;
+}
+
+static json_t *median_of(const json_t *steps, const char *path, const char *side)
+{
+	double v[STEPS_MAX];
+	const json_t *step;
+	size_t i, n = 0;
+
+	json_array_foreach(steps, i, step) {
+		double x = figure_of(step, path, side);
+
+		if (isfinite(x) && n < STEPS_MAX)
+			v[n++] = x;
+	}
+	return json_number(n ? stats_median(v, n) : NAN);
+}
+
+static json_t *stages_of(const json_t *steps)
+{
+	json_t *o = json_object();
+	char path[64];
+
+	for (int s = 0; s < STAGE_TIMED; s++) {
+		snprintf(path, sizeof(path), "connect_ns.%s.p50", stage_names[s]);
+		json_object_set_new(o, stage_names[s], median_of(steps, path, NULL));
+	}
+	return o;
+}
+
+json_t *suite_results_figures(const json_t *steps)
+{
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
-		json_object_set_new(o, figures[i].name, json_number(read_amount(step, figures[i].path)));
-	json_object_set_new(o, "server_cpu_ns_per_operation", json_number(read_cores(step, "server") * 1e9 / per_s));
-	json_object_set_new(o, "generator_cpu_ns_per_operation", json_number(read_cores(step, "generator") * 1e9 / per_s));
+		json_object_set_new(o, figures[i].name, median_of(steps, figures[i].path, figures[i].side));
+	json_object_set_new(o, "connect_stages", stages_of(steps));
+	return o;
+}
+
+static json_t *step_json(json_t *step)
+{
+	json_t *alone = json_pack("[O]", step), *o = suite_results_figures(alone);
+
+	json_object_set(o, "repetition", json_object_get(step, "repetition"));
 	json_object_set(o, "validity", json_object_get(step, "validity"));
+	json_decref(alone);
 	return o;
 }
 
@@ -67,12 +124,4 @@ void suite_results_of_run(json_t *o, const json_t *run)
 	}
 	json_decref(steps);
 	json_decref(verdict);
-}
-
-void suite_results_of_comparison(json_t *o, json_t *comparison)
-{
-	if (!comparison)
-		return;
-	json_object_set_new(o, "folder", text_or_null(comparison, "id"));
-	json_object_set(o, "comparison", comparison);
 }

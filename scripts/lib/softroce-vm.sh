@@ -185,9 +185,10 @@ alive() {
 # Kills those of "$@" that are children of this shell: the process id of a child that ended long ago may belong to
 # another process now.
 kill_children() {
-    local pid parent
+    local pid stat
     for pid in "$@"; do
-        read -r _ _ _ parent _ 2>/dev/null <"/proc/$pid/stat" && [[ $parent == "$BASHPID" ]] && kill -KILL "$pid"
+        # Not `read`, which reads nothing in a trap that has interrupted another `read`.
+        stat=$(<"/proc/$pid/stat") && [[ ${stat##*) } == ?" $BASHPID "* ]] && kill -KILL "$pid"
     done 2>/dev/null
 }
 

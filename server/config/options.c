@@ -26,7 +26,7 @@ static const struct opt options[] = {
 	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
 	{ .name = "allow-names", .group = "security", .type = OPT_STRING, .offset = AT(allow_names),
 	  .metavar = "NAME,...", .def_words = "all", .needs = "client-auth=require",
-	  .help = "Names of which a client's certificate must have one.",
+	  .help = "A client's certificate must have one of these names.",
 	  .more = "DNS names, IP addresses and URIs, as subject alternative names. `*.example.org` stands for names "
 	  "with one label in place of the `*`. Others are refused as `not_allowed`." },
 	{ .name = "bind", .group = "serve", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR,...",
@@ -36,15 +36,15 @@ static const struct opt options[] = {
 	  "A list, of at most 8, has an address for each device of `--device`, in the same order; without `--device` "
 	  "the addresses decide which devices. See \"Rails\" below." },
 	{ .name = "ca", .group = "security", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE", .common = true,
-	  .def_words = "build/certs/ca.pem", .help = "CA certificate (PEM) that has signed the clients' certificates.",
+	  .def_words = "build/certs/ca.pem", .help = "CA (PEM) of the clients' certificates.",
 	  .more = "Read with `--client-auth require` only, and again at SIGHUP." },
 	{ .name = "cert", .group = "security", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE",
 	  .needs = "key", .common = true, .def_words = "build/certs/server.pem",
-	  .help = "Certificate chain (PEM) of this server.",
+	  .help = "Server's certificate chain (PEM).",
 	  .more = "Read again at SIGHUP; see \"Certificates\" below." },
 	{ .name = "client-auth", .group = "security", .type = OPT_CHOICE, .offset = AT(client_auth), .common = true,
 	  .choices = client_auth_names, .metavar = "MODE", .def = "none",
-	  .help = "Whether clients must show a certificate signed by --ca.",
+	  .help = "Whether clients need a certificate signed by --ca.",
 	  .more = "This holds for control sessions too." },
 	{ .name = "core-dumps", .group = "security", .type = OPT_CHOICE, .offset = AT(core_dumps),
 	  .choices = off_on_names, .metavar = "on|off", .def = "off",
@@ -55,7 +55,7 @@ static const struct opt options[] = {
 	TUNING_OPT_CQ_DEPTH(TUNING_AT),
 	{ .name = "credits", .group = "limits", .type = OPT_UINT, .offset = AT(credits), .min = 1, .max = 128,
 	  .common = true, .metavar = "N", .def = "16",
-	  .help = "Maximum number of messages that one client may have in flight." },
+	  .help = "Most messages that one client may have in flight." },
 	{ .name = "crl", .group = "security", .type = OPT_STRING, .offset = AT(crl), .metavar = "FILE",
 	  .needs = "client-auth=require", .help = "Revocation lists (PEM) of all CAs of clients' certificates.",
 	  .more = "Whole lists, no delta lists. There must be one of each CA in the chain of a client's certificate, "
@@ -73,12 +73,12 @@ static const struct opt options[] = {
 	TUNING_OPT_GID_INDEX(TUNING_AT),
 	{ .name = "handshake-timeout", .group = "limits", .type = OPT_DURATION, .offset = AT(handshake_timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
-	  .help = "Longest time for a TLS handshake, and again for the request after it.",
+	  .help = "Longest time for a TLS handshake, and as much again for the request that follows.",
 	  .more = "Writing the answer may take this long again." },
 	TUNING_OPT_INLINE(TUNING_AT),
 	{ .name = "key", .group = "security", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE", .needs = "cert",
 	  .common = true, .def_words = "build/certs/server.key",
-	  .help = "Private key (PEM) of --cert, without a passphrase.", .more = "Read again at SIGHUP." },
+	  .help = "Private key (PEM) of --cert.", .more = "It must have no passphrase. Read again at SIGHUP." },
 	{ .name = "log-level", .group = "output", .type = OPT_CHOICE, .offset = AT(log_level),
 	  .choices = log_level_names, .metavar = "LEVEL", .def = "info", .common = true,
 	  .help = "Which messages to log to stderr." },
@@ -94,7 +94,7 @@ static const struct opt options[] = {
 	  "all, and 16 more, each of an address that has no other." },
 	{ .name = "max-per-address", .group = "limits", .type = OPT_UINT, .offset = AT(max_per_address), .min = 0,
 	  .max = 200000, .metavar = "N", .def = "0",
-	  .help = "TLS connections, clients and control sessions that one address may have, each; 0: any number.",
+	  .help = "Most TLS connections, most clients and most control sessions of one address; 0: no limit.",
 	  .more = "Each is counted by itself, on all shards and rails; TCP connections that wait for a place count as "
 	  "TLS connections. An IPv6 /64 is one address. Further ones are closed, refused as `full`, and refused as "
 	  "`busy`. With 0 there are as many as there is room for." },
@@ -130,8 +130,8 @@ static const struct opt options[] = {
 	TUNING_OPT_RNR_TIMER(TUNING_AT),
 	{ .name = "seccomp", .group = "security", .type = OPT_CHOICE, .offset = AT(seccomp), .choices = off_on_names,
 	  .metavar = "on|off", .def = "off",
-	  .help = "Whether system calls that a serving server does not need are refused.",
-	  .more = "on: once the server serves, they fail with EPERM (docs/security.md, \"Privileges\"). Uses "
+	  .help = "Whether to refuse system calls that the server does not need once it serves.",
+	  .more = "on: they fail with EPERM (docs/security.md, \"Privileges\"). Uses "
 	  "libseccomp." },
 	TUNING_OPT_SERVICE_LEVEL(TUNING_AT),
 	{ .name = "session-timeout", .group = "limits", .type = OPT_DURATION, .offset = AT(session_timeout_ns),
@@ -147,7 +147,8 @@ static const struct opt options[] = {
 	  .help = "Time between two lines of statistics on stderr, at any log level; 0: none." },
 	TCP_OPT(AT(tcp_text)),
 	{ .name = "threads", .group = "serve", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
-	  .common = true, .metavar = "N", .def_words = "online CPUs", .help = "Shards of each rail.",
+	  .common = true, .metavar = "N", .def_words = "online CPUs",
+	  .help = "Threads (shards) to serve each device (rail).",
 	  .more = "A shard is a thread with a loop and resources of its own." },
 	{ .name = "ticket-rotation", .group = "security", .type = OPT_DURATION, .offset = AT(ticket_rotation_ns),
 	  .min = NS_PER_S, .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "3600",
@@ -169,9 +170,9 @@ static const struct opt options[] = {
 	  .help = "Compare the packet sequence numbers of every connection with those in the device." },
 	{ .name = "windows", .group = "limits", .type = OPT_CHOICE, .offset = AT(windows), .choices = off_on_names,
 	  .metavar = "on|off", .def = "off",
-	  .help = "Whether clients may have the server write parts of their region to their memory.",
-	  .more = "Such memory is called a window. Such an answer takes two entries of a send queue, so send queues "
-	  "are twice as long (on Soft-RoCE an entry takes about 1 KB of kernel memory)." },
+	  .help = "Whether the server may write to a client's memory, out of its region, when the client asks for it.",
+	  .more = "Such memory is called a window. An answer with such a write takes two entries of a send queue, so "
+	  "send queues are twice as long (on Soft-RoCE an entry takes about 1 KB of kernel memory)." },
 };
 
 const struct opts_spec server_options = {

@@ -120,14 +120,15 @@ static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code
 	reject(s, id, code);
 }
 
-/* Rejects a request that the server cannot serve. -EAGAIN: a queue pair may be free soon, after its quarantine. */
+/* Rejects a request that failed with `ret`. -EAGAIN: a queue pair may be free soon, after its quarantine. */
 static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 {
 	c->link.rc.id = NULL;
 	reject(c->shard, id, ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ?
 	       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
 	if (ret != -EAGAIN && log_is_due(&c->shard->failed_log_ns, NS_PER_S))
-		log_warn("cannot accept a client: %s", strerror(-ret));
+		log_warn("cannot accept a client: %s", ret == -EBADMSG ? "the queue pair has other PSNs than were "
+			 "programmed (--verify; see the line above)" : strerror(-ret));
 	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
 }
 
@@ -202,7 +203,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 	c->cm_connected = c->qpn_lingers = true;
 }
 
-/* A status means that the peer did not answer: its connection manager may still have the connection. */
+/* A status other than 0 means that the peer did not answer: its CM may still have the connection. */
 static void on_disconnected(struct conn *c, const struct cm_event *e)
 {
 	c->qpn_lingers = e->status != 0;

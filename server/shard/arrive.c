@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -61,7 +62,7 @@ static void count_failure(struct shard *s, enum fail_kind kind, int code)
 	fail_table_count(&s->stats.failures, &f);
 }
 
-/* Counts a connection that ended without a proof. With a proof it belongs to a session, which is counted already. */
+/* Counts a connection that ended without a proof. One with a proof belongs to a session, which is counted already. */
 static void count_closed(struct shard *s, enum close_reason reason)
 {
 	counter_add(&s->stats.tcp_accepted, 1);
@@ -78,8 +79,8 @@ static void drop_arrival(struct arrival *a, enum fail_kind kind, int code)
 	close(a->fd);
 }
 
-/* A client may send its first message right behind the proof. Closing a socket with unread data sends RST (RFC 1122,
- * 4.2.2.13), which may destroy the refusal before the client reads it. */
+/* Drops what a client has sent behind its proof: closing a socket with unread data sends RST (RFC 1122, 4.2.2.13),
+ * which may destroy the refusal before the client reads it. */
 static void discard(int fd)
 {
 	uint8_t rest[DISCARD_BYTES];
@@ -196,7 +197,7 @@ static void on_again(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_io_start(loop, &all->io);
 }
 
-/* Descriptors or memory are short until some connection ends: stops accepting for ACCEPT_RETRY_S. */
+/* Stops accepting for ACCEPT_RETRY_S, because descriptors or memory are short until some connection ends. */
 static void pause_accepting(struct arrivals *all, int err)
 {
 	struct shard *s = all->shard;
@@ -205,8 +206,9 @@ static void pause_accepting(struct arrivals *all, int err)
 	ev_timer_set(&all->again, ACCEPT_RETRY_S, 0.);
 	ev_timer_start(s->loop, &all->again);
 	if (log_is_due(&s->accept_log_ns, NS_PER_S))
-		log_warn("shard %u: cannot accept over TCP: errno %d; raise the limit of open files (ulimit -n) or this "
-			 "machine's memory", s->index, err);
+		log_warn("shard %u: cannot accept a connection over TCP: %s; %s", s->index, strerror(err),
+			 err == EMFILE || err == ENFILE ? "raise the limit of open files (ulimit -n, fs.file-max)" :
+			 "this machine needs more memory");
 }
 
 static void on_accept(struct ev_loop *loop, ev_io *w, int revents)

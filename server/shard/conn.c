@@ -19,7 +19,7 @@
 
 #define REFUSE_TIMEOUT_NS (2 * NS_PER_S)
 #define CLOSE_TIMEOUT_NS (3 * NS_PER_S)
-#define DRAIN_TIMEOUT_NS (10 * NS_PER_S)	/* after that: flushes by the device alone */
+#define DRAIN_TIMEOUT_NS (10 * NS_PER_S)	/* further time for the device to flush the QP */
 
 #define NAME(state) [CONN_ST_##state] = #state
 const char *const conn_state_names[] = {
@@ -72,7 +72,7 @@ static uint64_t deadline_of(const struct conn *c, enum conn_state state)
 	return 0;
 }
 
-/* Time left in the state; 0: no deadline. HELLOs after a psn_conflict share the first one's time, at least 1 ns. */
+/* Time left in the state; 0: it has no deadline. All HELLOs of a client share one; if that has passed, 1 ns is left. */
 static uint64_t time_left(const struct conn *c)
 {
 	uint64_t ns = deadline_of(c, c->state), spent_ns;
@@ -150,7 +150,7 @@ void conn_set_live(struct conn *c)
 	conn_close_tls(c);
 	conn_set_state(c, CONN_ST_LIVE);
 	connected = s->counts[CONN_ST_LIVE];
-	/* Set before the first reply is sent: a client that then asks for a report is counted in it. */
+	/* Set this before the first reply: a client that asks for a report after its reply must be counted in it. */
 	counter_set(&s->stats.connected, connected);
 	if (connected > counter_get(&s->stats.connected_peak))
 		counter_set(&s->stats.connected_peak, connected);
@@ -201,7 +201,8 @@ void conn_end_overdue(struct conn *c)
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
 
-/* Connections opened at the same time expire at the same time: queue them to be closed one by one, after data. */
+/* Gives up a close that takes too long. Queues other connections to be closed one by one, after clients' data, because
+ * those opened at the same time expire at the same time. */
 static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct conn *c = w->data;
@@ -347,8 +348,8 @@ static void finish(struct conn *c)
 	bool had_region = c->region != REGION_NONE;
 
 	release_grant(c);
-	/* A QP that may have served READs is not reused: in Soft-RoCE a half-done READ survives RESET. Neither is a QP
-	 * whose number the client's host may refuse as stale; it may as long as a process there keeps the CM id. */
+	/* Do not reuse a QP that may have served READs: in Soft-RoCE a half-done READ survives RESET. Nor one whose
+	 * number the client's host may refuse as stale, which it does as long as a process there keeps the CM id. */
 	rc_release(&c->link.rc, clock_now_ns(), !had_region && !c->qpn_lingers);
 	conn_set_state(c, CONN_ST_DEAD);
 }

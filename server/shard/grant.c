@@ -79,8 +79,8 @@ static bool has_fewer_grants(const struct shard *s, uint64_t network)
 	return peers_count(s->peers, PEERS_CLIENTS, network) + 1 < peers_most(s->peers, PEERS_CLIENTS);
 }
 
-/* Takes back the oldest granted but unused session of the address that has the most. False: no address has enough more
- * than `network`, or that session may still be used. */
+/* Takes back the oldest granted but unused session of the address that has the most. False: no address has at least
+ * two more than `network`, or the client of that session still has time to use it. */
 static bool take_grant_back(const struct shard *s, uint64_t network)
 {
 	struct conn *oldest;
@@ -105,7 +105,7 @@ void grant_on_relieve(struct ev_loop *loop, ev_async *w, int revents)
 		(void)!take_grant_back(s, network);
 }
 
-/* The rail is full and this shard has no session to take back: asks the other shards. True if one was asked. */
+/* Asks the rail's other shards to take a session back, because this shard has none. True if a shard was asked. */
 static bool ask_other_shards(const struct shard *s, uint64_t network)
 {
 	uint32_t n = (uint32_t)s->cfg->threads, first = s->index - s->index % n;

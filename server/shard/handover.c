@@ -33,8 +33,8 @@ static uint32_t claim(struct handover_queue *q, uint64_t network)
 	return NO_SEAT;
 }
 
-/* Returns a seat for a session of that network, or NO_SEAT. Claims before it counts: shards that claim the last seat at
- * the same moment may all be refused, but never are too many seats given out. */
+/* Returns a seat for a session of that network, or NO_SEAT. Claims the seat before it counts those taken: shards that
+ * claim the last one at the same moment may all be refused, but the limits always hold. */
 static uint32_t sit_down(struct handover_queue *q, uint64_t network, uint32_t most)
 {
 	uint32_t seat = claim(q, network), own = count_queued(q, network);

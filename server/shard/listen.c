@@ -46,7 +46,8 @@ static void count_turned_away(struct shard *s, int err)
 	counter_add(&s->stats.closed[CLOSE_FAILED], 1);
 	if (log_is_due(&s->accept_log_ns, NS_PER_S))
 		log_warn("shard %u: closed a new TCP connection: %s", s->index,
-			 err == ENOBUFS ? "no connection object is free" : strerror(err));
+			 err == ENOBUFS ? "no room: all connection objects of this shard (its share of --max-clients, "
+			 "and --max-handshakes) are in use" : strerror(err));
 }
 
 /* ---- room */
@@ -120,7 +121,8 @@ static bool is_conn_silent(const struct conn *c)
 	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io.tls));
 }
 
-/* True if a silent one may go even for an address with as many: its session stays, or its address makes no progress. */
+/* True if this connection, when silent, may be closed even for an address that has as many: its session stays, or its
+ * address makes no progress. */
 static bool is_spare(const struct conn *c)
 {
 	return c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING || !gets_on(c->shard, &c->peer);
@@ -174,8 +176,8 @@ static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint
 	char text[ADDR_TEXT_MAX];
 
 	if (log_is_due(&s->crowd_log_ns, CROWD_LOG_NS))
-		log_warn("shard %u: closed a TCP connection of %s, which has %u of %llu %s", s->index,
-			 addr_host_text(peer, text), n, (unsigned long long)all, where);
+		log_warn("shard %u: closed a TCP connection of %s, which has too many: %u of %llu %s",
+			 s->index, addr_host_text(peer, text), n, (unsigned long long)all, where);
 }
 
 /* Closes a connection to make room. After the GRANT only TLS closes: the session stays. A client that has left already
@@ -381,7 +383,7 @@ static void pause_for_shortage(struct shard *s, int err)
 {
 	pause_accepting(s, ACCEPT_RETRY_NS);
 	if (log_is_due(&s->accept_log_ns, NS_PER_S))
-		log_warn("shard %u: cannot accept: %s; %s", s->index, strerror(err),
+		log_warn("shard %u: cannot accept a connection on the TLS port: %s; %s", s->index, strerror(err),
 			 err == EMFILE || err == ENFILE ? "raise the limit of open files (ulimit -n, fs.file-max)" :
 			 "this machine needs more memory");
 }

@@ -26,9 +26,9 @@ static void replace_receive(struct conn *c)
 		counter_add(&c->shard->stats.receive_shortfalls, 1);
 }
 
-/* False when a client has more SENDs in flight than credits. One look at the receive queue finds all SENDs that have
- * arrived, before any of them is answered. Also in flight at that time are SENDs whose credits are owed, and those
- * whose answers wait for an entry of the send queue. */
+/* Counts a SEND; false if the client then has more SENDs in flight than credits. A look at the receive queue finds all
+ * that have arrived, before any of them is answered. When it begins, earlier SENDs are still in flight if their credits
+ * are owed, or their answers wait for an entry of the send queue. */
 static HOT_INLINE bool keeps_to_credits(struct conn *c)
 {
 	uint64_t look = link_look(&c->link);
@@ -37,7 +37,7 @@ static HOT_INLINE bool keeps_to_credits(struct conn *c)
 		c->look = look;
 		c->in_flight = c->owed + link_waiting(&c->link);
 	}
-	/* The GOODBYE may wait among the answers. */
+	/* One more after a GOODBYE, which may be counted among the waiting answers. */
 	return ++c->in_flight <= c->credits + c->told;
 }
 
@@ -54,7 +54,7 @@ static void drop_errno(struct conn *c, uint32_t buf, int code)
 	conn_fail(c, FAIL_ERRNO, code);
 }
 
-/* Sends `bytes` of the receive buffer back, behind `write` unless that is NULL. Another buffer replaces it. */
+/* Sends `bytes` of the receive buffer back, behind `write` unless that is NULL. Another buffer takes its place. */
 static void answer(struct conn *c, const struct ep_write *write, uint32_t buf, uint32_t bytes)
 {
 	struct shard *s = c->shard;
@@ -103,7 +103,7 @@ static void on_one_way(struct conn *c, uint32_t buf, uint64_t sequence, bool ask
 		ep_recycle(c->link.ep, buf);
 }
 
-/* A connection's work requests complete in order, so a client that has the answer has the data. */
+/* Answers with a WRITE of the data and then PUSHED, in this order: a client that has PUSHED has the data, too. */
 static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
 {
 	const struct shard *s = c->shard;
@@ -271,7 +271,7 @@ static HOT_INLINE int check_messages(struct conn *c, const uint8_t *data, uint32
 /* Checks a SEND or a record; returns as check_messages. */
 static HOT_INLINE int check_arrival(struct conn *c, const uint8_t *data, struct link_arrival a, struct msg_header *last)
 {
-	/* Receive buffers are rounded up, so a little more than the granted size fits. */
+	/* Receive buffers are rounded up, so a SEND a little larger than what was granted arrives, too. */
 	if (a.bytes > c->shard->cfg->message_bytes)
 		return -PROTO_BAD_MESSAGE;
 	/* A ping has no place for a tag. */

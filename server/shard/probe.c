@@ -19,8 +19,8 @@
 #define READ_INTERVALS 3u
 #define READER_LOG_NS (10 * NS_PER_S)
 
-/* True if something was sent to the client and its device acknowledged nothing in this interval. Once is normal,
- * because an answer need not have a completion of its own; twice in a row is not. */
+/* True if something was sent to the client and its device acknowledged nothing in this interval. One such
+ * interval is normal, because not every answer has a completion of its own; two in a row are not. */
 static bool is_doubtful(const struct conn *c)
 {
 	return !c->acked && c->link.rc.sq_used > 0;
@@ -35,7 +35,7 @@ static void give_up(struct conn *c)
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
 
-/* True if answers wait, here or in the kernel, until the client takes those before them. */
+/* True if answers wait, here or in the kernel, until the client takes earlier ones. *acked_bytes: taken so far. */
 static bool is_waited_for(const struct sock *k, uint64_t *acked_bytes)
 {
 	struct tcp_info info = { 0 };
@@ -55,9 +55,10 @@ static void cut_off_reader(struct conn *c, uint64_t took_bytes)
 	char peer[ADDR_TEXT_MAX];
 
 	if (log_is_due(&s->reader_log_ns, READER_LOG_NS))
-		log_warn("shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its answers in %u intervals of "
-			 "--probe-interval, and at least %u a second are expected", s->index, addr_text(&c->peer, peer),
-			 (unsigned long long)took_bytes, READ_INTERVALS, READ_BYTES_PER_S);
+		log_warn("shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its "
+			 "answers in %.1f s (%u x --probe-interval), and must take %u a second", s->index,
+			 addr_text(&c->peer, peer), (unsigned long long)took_bytes,
+			 (double)(READ_INTERVALS * s->cfg->probe_interval_ns) / 1e9, READ_INTERVALS, READ_BYTES_PER_S);
 	tcp_abort_on_close(c->link.sock.fd);
 	if (took_bytes)
 		conn_fail(c, FAIL_PROTOCOL, PROTO_NOT_RECEIVING);
@@ -84,9 +85,9 @@ static void judge_reader(struct conn *c)
 	}
 }
 
-/* Over sockets the kernel probes (sock.h). Over RDMA, sends a WRITE of 0 bytes to a client that was silent for an
- * interval or acknowledged nothing for two: it fails when the host is gone, and completes only after the answers that
- * the client does not receive. */
+/* Over sockets the kernel probes (sock.h), and this only looks for slow readers. Over RDMA, sends a WRITE of 0 bytes to
+ * a client that was silent for an interval or acknowledged nothing for two: the WRITE fails if the client's host is
+ * gone, and cannot complete before answers that the client does not receive. */
 static void probe_one(struct shard *s, struct conn *c)
 {
 	if (c->state != CONN_ST_LIVE)

@@ -44,7 +44,7 @@
 
 static void schedule_housekeeping(struct shard *s);
 
-/* At the end of a turn of the loop: frees connections that ended, and publishes the gauges. */
+/* At a turn's end: frees connections that ended, lets waiting sockets in, publishes gauges (once per PUBLISH_S). */
 static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 {
 	struct shard *s = w->data;
@@ -53,7 +53,6 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 	while (TAILQ_FIRST(&s->lists[CONN_ST_DEAD]))
 		conn_set_state(TAILQ_FIRST(&s->lists[CONN_ST_DEAD]), CONN_ST_FREE);
 	listen_resume(s);
-	/* Publish once per PUBLISH_S, not every turn. */
 	if (s->publish_due) {
 		s->publish_due = false;
 		schedule_housekeeping(s);
@@ -162,8 +161,9 @@ static void close_connections(struct shard *s, enum conn_state state)
 		conn_close(TAILQ_FIRST(&s->lists[state]), CLOSE_DRAINING);
 }
 
-/* Live clients get their GOODBYE later (on_housekeeping), so that messages that have arrived are answered first;
- * clients still being accepted get it once they are live. Clients that have not left by the deadline are cut off. */
+/* Stops listening, and ends bootstraps and unused grants. Live clients get their GOODBYE from on_housekeeping, so that
+ * messages that have arrived are answered first; clients still being accepted get it once they are live. Those that
+ * have not left by the deadline are cut off. */
 static void on_drain(struct ev_loop *loop, ev_async *w, int revents)
 {
 	struct shard *s = w->data;
@@ -207,7 +207,7 @@ static void tell_registered(void *arg)
 	ev_async_send(s->loop, &s->registered);
 }
 
-/* A step that comes a little early finds some time left, for which the timer then runs again. */
+/* Advances the ticket keys, and sets the timer for the next time. A call that comes too early only sets the timer. */
 static void step_tickets(struct shard *s)
 {
 	uint64_t rest_ns = tls_ctx_step_tickets(s->tls_ctx, clock_now_ns());
@@ -279,7 +279,7 @@ static void *shard_run(void *arg)
 
 	effective_begin(&s->stats.effective);
 	s->exit_status = pump_run(&s->pump);
-	/* The server may run on with its other rails, and a device is removed only after everybody has closed it. */
+	/* Close the device now: the server may go on with other rails, and a removal waits until all have closed it. */
 	shard_release(s);
 	atomic_store_explicit(&s->ended, true, memory_order_release);
 	s->server->wake_main(s->server->arg);

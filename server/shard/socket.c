@@ -49,7 +49,7 @@ static void on_end(struct sock *s, enum fail_kind kind, int code)
 
 static const struct sock_user user = { .on_record = on_record, .on_bye = on_bye, .on_end = on_end };
 
-/* The bytes of sequence 0, long enough to start at the first byte of any other sequence. */
+/* Makes the data of a PUSHED with sequence 0, so long that the data of every other sequence are a part of them. */
 static uint8_t *make_pushed(uint32_t bytes)
 {
 	uint8_t *p = malloc((size_t)bytes + SOCKET_PUSHED_BEGINNINGS);
@@ -59,8 +59,8 @@ static uint8_t *make_pushed(uint32_t bytes)
 	return p;
 }
 
-/* No client can hold more buffers than it has credits, plus one for a partly received record and one for a GOODBYE; and
- * as many as its credits again if the kernel sends from them. Buffers take memory only once they are used. */
+/* Spare buffers: each client can hold one for a partly received record, one for a GOODBYE, and as many as it has
+ * credits while the kernel sends from them. Buffers take memory only once they are used. */
 int socket_make(struct shard *s, char *err, size_t err_size)
 {
 	const struct server_config *cfg = s->cfg;
@@ -111,7 +111,7 @@ void socket_go_over_tls(struct conn *c)
 	conn_set_live(c);
 }
 
-/* Sends the server's proof. The socket is new, so it takes all of it. */
+/* Sends the server's proof, for which a new socket always has room. */
 static int answer(const struct conn *c, int fd, const struct auth_binding *b)
 {
 	uint8_t out[RECORD_HEADER_BYTES + PDATA_PROOF_BYTES];

@@ -79,7 +79,7 @@ begun=$SECONDS
 for i in 1 2 3 4 5 6 7 8; do
     start knock$i "${bin}rdma_client" "${tls_options[@]}" "${over[@]}" --tls-port "${port[main]}" --timeout 60 --count 1 "$host" ping
 done
-wait_until 60 has_line "${logs[main]}" 'cannot accept: Too many open files; raise the limit of open files' ||
+wait_until 60 has_line "${logs[main]}" 'cannot accept a connection on the TLS port: Too many open files; raise the limit of open files' ||
     not_ok "a server without descriptors says so" "$(tail -n 3 "${logs[main]}")"
 short=$(busy_percent main)
 lines=$(($(lines_of main 'cannot accept') - before)) took=$((SECONDS - begun + 1))

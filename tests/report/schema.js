@@ -1,19 +1,18 @@
-// Checks that every run.json conforms to docs/run.schema.json and every suite.json and its comparisons to theirs, and
-// that the schemas find mistakes: each file is damaged in every place (a field left out, an unknown field, a value of
-// another type). Usage: schema.js FOLDER...
+// Is every run.json as docs/run.schema.json says, every suite.json as its schema does, and do the schemas find mistakes? Each file is damaged in every place: a field left out, a field nobody knows, a value of another type.
+// Usage: schema.js FOLDER...
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv2020 from "ajv/dist/2020.js";
 import { check, nameOf, readRun, targets } from "./checks.js";
 
 const schemas = new Ajv2020({ strictTypes: false, strictRequired: false });
-for (const name of ["run", "compare", "suite", "suite-results"]) {
+for (const name of ["run", "suite", "suite-results"]) {
 	const file = `${name}.schema.json`;
 	schemas.addSchema(JSON.parse(readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8")), file);
 }
 const validate = schemas.getSchema("run.schema.json");
 
-// Fields that may be missing: older runs lack them, or they are written only when something happened.
+// Fields that may be missing: what older runs lack, and what there is only where it happened.
 const optional = [
 	/^config\.(slo|find_capacity|clients|judge|floor|iterations|warmup_iterations|rates_per_s|find_rate)$/,
 	/^steps\.\d+\.(started_s|ended_s|histograms|slo|probe|hard_failure)$/,
@@ -40,18 +39,18 @@ const optional = [
 	/^environment\.server\.certificate_expires_at$/,
 	/^analysis\.(capacity|usl|limits|offered_load)$/,
 	/^analysis\.repetitions\.\d+\.(connect_p50_ms|messages_per_s|mb_per_s|p50_us|p99_us)$/,
-	/^verdict\.\d+\.message_bytes$/,	// for steps not reached and for capacities; see `wrong`
+	/^verdict\.\d+\.message_bytes$/,	// of a step that was not reached and of a capacity; see `wrong`
 ];
-// Options of an entry or of an alternative may be missing, and have values of several types.
+// Options of a suite's entry or an alternative: any of them, with a value of several types.
 const options = /(^|\.)options\.[\w-]+(\.\d+)?$/;
-// A sysctl may also be a text.
+// A sysctl may be a text too.
 const texts = /\.sysctls\.|\.cpu_list$/;
 
 function isObject(v) {
 	return v !== null && typeof v === "object" && !Array.isArray(v);
 }
 
-// Yields every field and element below `o`: [the object that contains it, its key, its path].
+// Every field and element below `o`: [the object it is in, its key, its path].
 function* places(o, path = []) {
 	for (const key of Object.keys(o)) {
 		const at = [...path, key];
@@ -61,9 +60,9 @@ function* places(o, path = []) {
 	}
 }
 
-// Yields the possible damage to a place: [what, value], undefined to leave the field out.
+// The damage that can be done in a place: [what, value], undefined to leave it out.
 function* damages(o, key, place, mayLack) {
-	// A host's figures for a step have the form of an element of steps.
+	// What a host says of a step is an element of steps, too.
 	const path = place.replace(/^hosts\.\d+\.steps\.\d+\.own\./, "steps.0.");
 
 	if (options.test(path))
@@ -94,13 +93,13 @@ function refusesDamage(name, run, validate, mayLack) {
 			o[key] = before;
 		}
 	}
-	// If a place was not repaired, all later damage would have been refused for that reason.
+	// Else everything after a place that was not repaired would have been refused for that.
 	if (!validate(run))
 		accepted.push("the run is not what it was");
 	check(`${name}: schema finds ${n} damages`, accepted);
 }
 
-// Values of the right type that are still wrong.
+// Values of the right type that are wrong all the same.
 const wrong = [
 	["a version to come", (r) => (r.schema_version = 3)],
 	["a stop reason", (r) => (r.run.stop_reason = "bored")],
@@ -127,7 +126,7 @@ const wrong = [
 	["a result", (r) => (r.verdict[0].result = "maybe")],
 	["a verdict without a size", (r) => r.verdict.push({ ...criterion, criterion: "stability" })],
 ];
-// Fields added while the version stayed 1: a correct example, and values that must be refused.
+// What was added while the version stayed 1: a right one, and what may not become of it.
 const latency = (r) => r.steps[0].connect_ns.total;
 const fairness = { clients: 1, jain_index: 1, slowest_msgs_per_s: 1, fastest_msgs_per_s: 1 };
 const criterion = { clients: 1, repetition: 1, criterion: "step", required: "a", measured: "b", result: "pass" };
@@ -211,34 +210,31 @@ isValid("additions: as the schema says", run, validate);
 refusesDamage("additions", run, validate, optional);
 refuses("additions", run, wrongAdditions, validate);
 
-// Results of suites, and their comparisons.
+// What came of suites, and their comparisons.
 const validateResults = schemas.getSchema("suite-results.schema.json");
-const validateComparison = schemas.getSchema("compare.schema.json");
 const wrongResults = [
 	["an object for an option", (s) => (s.entries[0].options.clients = {})],
-	["a version to come", (s) => (s.schema_version = 2)],
+	["a version to come", (s) => (s.schema_version = 3)],
+	["an older version", (s) => (s.schema_version = 1)],
 	["an end before the last entry", (s) => (s.status = "tired")],
 	["an entry that ran and left nothing", (s) => delete s.entries[0].steps],
 	["an entry that is a run and a comparison", (s) => (s.entries[0].comparison = comparisonOf(s))],
 	["a path for a folder", (s) => (s.entries[0].folder = "../x")],
 	["the server before the first", (s) => (s.entries[0].server = 0)],
 	["a flag", (s) => s.entries[0].steps[0].validity.push("lucky")],
-];
-const wrongComparisons = [
-	["an object for an option", (c) => (c.alternatives[0].options.inline = {})],
-	["an older version", (c) => (c.schema_version = 2)],
-	["nothing to compare with", (c) => (c.alternatives.length = 1)],
-	["no rounds", (c) => (c.rounds = 0)],
-	["a metric", (c) => (c.points[0].candidates[0].rows[0].metric = "beauty")],
-	["a verdict", (c) => (c.points[0].candidates[0].rows[0].verdict = "better")],
-	["a crossing at no rate", (c) => (c.crossovers[0].offered_per_s = null)],
+	["an object for an option of an alternative", (s) => (comparisonOf(s).alternatives[0].options.inline = {})],
+	["a comparison with a version of its own", (s) => (comparisonOf(s).schema_version = 3)],
+	["nothing to compare with", (s) => (comparisonOf(s).alternatives.length = 1)],
+	["no rounds", (s) => (comparisonOf(s).rounds = 0)],
+	["a metric", (s) => (comparisonOf(s).points[0].candidates[0].rows[0].metric = "beauty")],
+	["a verdict", (s) => (comparisonOf(s).points[0].candidates[0].rows[0].verdict = "better")],
+	["a crossing at no rate", (s) => (comparisonOf(s).crossovers[0].offered_per_s = null)],
 ];
 const crossing = { clients: 1, message_bytes: 64, name: "x", offered_per_s: 1.5, faster_beyond: true };
 const optionalInResults = [
-	/^entries\.\d+\.server(_reason)?$/,	// the server: for entries that could not run
-	/\.environment\.(cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/,
+	/^entries\.\d+\.server(_reason)?$/,	// the server: of an entry that could not run
+	/\.environment\.(cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/, // of older runs
 	/not_taken$/,
-	/(^|comparison\.)(environment|sizes|points\.\d+\.figures)$/,	// older comparisons, and older runs above
 ];
 
 function comparisonOf(suite) {
@@ -247,18 +243,15 @@ function comparisonOf(suite) {
 
 for (const folder of targets().filter((f) => existsSync(join(f, "suite.json")))) {
 	const suite = JSON.parse(readFileSync(join(folder, "suite.json"), "utf8"));
-	const comparison = structuredClone(comparisonOf(suite));
 
 	isValid(`${nameOf(folder)}: suite.json is as its schema says`, suite, validateResults);
-	comparison.crossovers.push(crossing);
-	isValid(`${nameOf(folder)}: compare.json is as its schema says`, comparison, validateComparison);
+	comparisonOf(suite).crossovers.push(crossing);
+	isValid(`${nameOf(folder)}: suite.json with a crossing is as its schema says`, suite, validateResults);
 	refusesDamage(`${nameOf(folder)}: suite.json`, suite, validateResults, optionalInResults);
-	refusesDamage(`${nameOf(folder)}: compare.json`, comparison, validateComparison, optionalInResults);
 	refuses(`${nameOf(folder)}: suite.json`, suite, wrongResults, validateResults);
-	refuses(`${nameOf(folder)}: compare.json`, comparison, wrongComparisons, validateComparison);
 }
 
-// Suites as their authors write them: the shipped ones are valid, and the schema finds mistakes in each.
+// Suites as they are written: those that are shipped are right, and the schema finds mistakes in each.
 const validateSuite = schemas.getSchema("suite.schema.json");
 const wrongSuites = [
 	["a version to come", (s) => (s.schema_version = 2)],

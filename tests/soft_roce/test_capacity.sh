@@ -91,9 +91,9 @@ planned_with() { # NAME STATUS REGEX OPTIONS...
         "${bin}performance_test" plan --environment native "$@"
 }
 planned_with "what is short, and what to set" 1 \
-    'Short: descriptors, checked at start \(server\); set: ulimit -Hn [0-9]+' --clients 10
+    'Too few or too little: descriptors, checked at start \(server\); remedy: ulimit -Hn [0-9]+' --clients 10
 planned_with "a server that runs has its own limits" 1 \
-    'Short: clients \(--max-clients\) \(server\); set: rdma_server --max-clients 40' \
+    'Too few or too little: clients \(--max-clients\) \(server\); remedy: rdma_server --max-clients 40' \
     "${tls_options[@]}" --server-name localhost --server "$host" --tls-port "${port[full]}" --clients 40
 planned_with "a server that does not answer cannot be known" 3 'the server could not be asked: .*ECONNREFUSED' \
     "${tls_options[@]}" --server-name localhost --server "$host" --tls-port 1 --clients 40

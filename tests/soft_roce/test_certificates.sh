@@ -37,7 +37,7 @@ start_server main --threads 2 --max-clients 64 --session-timeout 2 --client-auth
     --allow-names 'other.example.org,*.example.org' --seccomp on
 remember_start main
 start_ping bystander main --interval 0.02
-matches "the development CA is warned of" "$(<"${logs[main]}")" 'server.pem is of the development CA'
+matches "the development CA is warned of" "$(<"${logs[main]}")" 'server.pem was signed by the development CA'
 if ((EUID == 0)); then
     matches "root is warned of" "$(<"${logs[main]}")" 'warn: running as root'
 fi

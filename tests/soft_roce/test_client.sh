@@ -150,9 +150,9 @@ proof-echoed        $failed_proof
 other-psn           first_reply: wc:retry_exceeded
 reply-type          first_reply: protocol:bad_message
 reply-cut           first_reply: protocol:bad_message
-reply-twice         (protocol:bad_message|reply 0 is not what was sent)
-reply-sequence      reply 2 is not what was sent
-reply-payload       reply 1 is not what was sent
+reply-twice         (protocol:bad_message|reply 0 to message [0-9]+: its number is not what was sent)
+reply-sequence      reply 2 to message 1: its number is not what was sent
+reply-payload       reply 1 to message 1: its bytes are not what was sent
 END
 start impostor "$programs/impostor" "$host" "$certs/server.pem" "$certs/server.key" "${modes[@]}"
 wait_until 240 has_line_or_gone impostor '^impostor ready'

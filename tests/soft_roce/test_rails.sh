@@ -101,7 +101,7 @@ for rail in 0 1; do
 done
 # The command returns only when nobody has the device open any more, at the server's end: rxe waits for that.
 start removal timeout 60 rdma link delete rxe1
-wait_until 240 has_line "${logs[broken]}" 'rail 1 \(rxe1\) failed: serving on with the others'
+wait_until 240 has_line "${logs[broken]}" 'rail 1 \(rxe1\) failed: the other rails go on serving'
 is "a device that is removed is said once" "$(grep -c 'rail . .* failed' "${logs[broken]}")" 1
 host=${rails[0]}
 counted "what the failed rail's client held is given back" broken clients.connected=1 pools.admitted=1 \

@@ -20,11 +20,11 @@ gives "--compare: RDMA, TCP and TLS in turns" 0 'rdma against tcp: [a-z]+ has th
     --steps 12 --message-size 64,4k --warmup 0.1 --duration 0.3 --quiet --output "$results" --name beside
 beside=("$results"/*-beside)
 is "--compare: each has its figures, and the stages that it has" \
-    "$(jq -c '[.points[0].figures[] | [.name, .response_p50_ns > 0, .throughput_msgs_per_s > 0, .server_rss_bytes_per_client > 0,
-        .connect_stages.tls_handshake > 0, .connect_stages.socket_connect > 0, .connect_stages.rdma_connect > 0]]' "$beside/compare.json")" \
+    "$(jq -c '.entries[0].comparison | [.points[0].figures[] | [.name, .response_p50_ns > 0, .throughput_msgs_per_s > 0, .server_rss_bytes_per_client > 0,
+        .connect_stages.tls_handshake > 0, .connect_stages.socket_connect > 0, .connect_stages.rdma_connect > 0]]' "$beside/suite.json")" \
     '[["rdma",true,true,true,true,false,true],["tcp",true,true,true,true,true,false],["tls",true,true,true,true,false,false]]'
 is "--compare: of each two one is ahead at the smallest size" \
-    "$(jq -c '[(.sizes | length), ([.sizes[].ahead[0].from_bytes] | unique)]' "$beside/compare.json")" '[6,[null]]'
+    "$(jq -c '.entries[0].comparison.sizes | [length, ([.[].ahead[0].from_bytes] | unique)]' "$beside/suite.json")" '[6,[null]]'
 matches "--compare: the report says that software RDMA is no adapter" "$(<"$beside/report.md")" \
     'RDMA here is software .*nothing here is a statement on adapters'
 

@@ -83,7 +83,7 @@ static void set_trouble(struct etcd_lease *l, const char *why)
 	if (strcmp(l->trouble, why) == 0)
 		return;
 	if (!*why)
-		log_info("etcd at %s answers", l->target->name);
+		log_info("etcd at %s answers%s", l->target->name, l->end_ns ? " again" : "");
 	else if (!l->trouble[0])
 		log_warn("%s; trying again", why);
 	snprintf(l->trouble, sizeof(l->trouble), "%s", why);

@@ -9,9 +9,90 @@
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/untaken.h"
 #include "loadgen/report/sections/sections.h"
+#include "loadgen/report/suites/figures.h"
 
 #define POINTS_MAX 512u
 #define CANDIDATES_MAX 16u
+#define ALTERNATIVES_MAX 16u
+#define CROSSINGS_MAX 64u	/* as many as sizes of a run */
+
+/* --- alternatives beside each other --- */
+
+/* Each alternative at each point. The caller's. */
+static json_t *figures_of(const json_t *points)
+{
+	json_t *all = json_array(), *point, *o;
+	size_t i, k;
+
+	json_array_foreach((json_t *)points, i, point) {
+		json_array_foreach(json_object_get(point, "figures"), k, o) {
+			if (i < POINTS_MAX && k < ALTERNATIVES_MAX)
+				json_array_append(all, o);
+		}
+	}
+	return all;
+}
+
+/* An alternative at the points that have the first one's clients. The caller's. */
+static json_t *figures_by_size(const json_t *points, size_t alternative)
+{
+	double clients = json_number_at(json_array_get(points, 0), "clients");
+	json_t *all = json_array(), *point;
+	size_t i;
+
+	json_array_foreach((json_t *)points, i, point) {
+		if (json_number_at(point, "clients") == clients)
+			json_array_append(all, json_array_get(json_object_get(point, "figures"), alternative));
+	}
+	return all;
+}
+
+/* A figure against the size, a line for each alternative. */
+static void draw_sizes(struct page *p, const char *id, const json_t *points)
+{
+	static const struct {
+		const char *id, *title, *y_label, *path;
+		double scale;
+	} charts[] = {
+		{ "p50", "Time of an operation", "p50, us", "response_p50_ns", 1e-3 },
+		{ "bandwidth", "Bandwidth", "bandwidth, GB/s", "throughput_bytes_per_s", 1e-9 },
+	};
+	const json_t *first = json_object_get(json_array_get(points, 0), "figures");
+
+	for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
+		struct chart c = { .x_label = "size, bytes", .x_log = true, .y_label = charts[i].y_label, .y_log = true };
+
+		for (size_t k = 0; k < json_array_size(first) && k < ALTERNATIVES_MAX; k++) {
+			struct page_column curve = { .path = charts[i].path, .scale = charts[i].scale };
+			json_t *steps = figures_by_size(points, k);
+
+			curve.title = page_text_at(json_array_get(first, k), "name", "unknown");
+			if (json_array_size(steps) > 1)
+				figures_curve(p, &c, steps, "message_bytes", &curve);
+			json_decref(steps);
+		}
+		if (c.n_series)
+			page_chart(p, page_text(p, "%s-%s", id, charts[i].id), charts[i].title, &c,
+				   "Medians of the rounds; the table has the numbers.");
+	}
+}
+
+static void show_figures(struct page *p, const char *id, const json_t *points)
+{
+	static const struct page_column stages[] = {
+		{ "clients#", "clients", 1, 0 }, { "size#bytes", "message_bytes", 1, 0 },
+		{ "alternative", "name", 0, 0 }, PAGE_STAGES("connect_stages.", ""), { 0 }
+	};
+	json_t *all = figures_of(points);
+
+	draw_sizes(p, id, points);
+	figures_table(p, page_text(p, "%s_side_by_side", id), "Each alternative: medians of the rounds.", all,
+		      SIZE_MAX);
+	if (figures_are_known(all, "connect_stages.tcp_connect"))
+		page_objects(p, page_text(p, "%s_stages", id), "Connecting by stage, p50. A stage without a figure is none "
+			     "of that alternative's.", stages, all, SIZE_MAX);
+	json_decref(all);
+}
 
 /* --- candidates against the baseline --- */
 
@@ -127,6 +208,73 @@ void comparison_answer(struct page *p, const json_t *comparison)
 
 /* --- what is said --- */
 
+static const char *metric_words(const json_t *contest)
+{
+	static const struct page_words words[] = {
+		{ "response_p50_ns", "the shorter p50" }, { "throughput_bytes_per_s", "the greater bandwidth" },
+	};
+
+	return page_words(words, 2, json_text_at(contest, "metric"), "the better figure");
+}
+
+static void say_contest(struct page *p, const json_t *contest)
+{
+	const json_t *names = json_object_get(contest, "names"), *ahead = json_object_get(contest, "ahead"), *a;
+	const char *text = "";
+	size_t i;
+
+	json_array_foreach(ahead, i, a) {
+		double from = json_number_at(a, "from_bytes");
+
+		if (i == CROSSINGS_MAX)
+			break;
+		if (i && isfinite(from))
+			text = page_text(p, "%s, from about %s on %.100s", text, page_bytes(p, from),
+					 page_text_at(a, "name", "unknown"));
+		else if (i == 0)
+			text = page_text_at(a, "name", "unknown");
+	}
+	doc_item(p->doc, NULL, "%s, %s against %s: %s has %s%s.", page_clients(p, json_number_at(contest, "clients")),
+		 page_json(p, json_array_get(names, 0)), page_json(p, json_array_get(names, 1)), *text ? text : "neither",
+		 metric_words(contest), json_array_size(ahead) == 1 ? " at all sizes" : "");
+}
+
+static void say_sizes(struct page *p, const json_t *comparison)
+{
+	const json_t *contest;
+	size_t i;
+
+	json_array_foreach(json_object_get(comparison, "sizes"), i, contest) {
+		if (i < POINTS_MAX)
+			say_contest(p, contest);
+	}
+}
+
+static bool compares_transports(const json_t *comparison)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(comparison, "alternatives"), i, o) {
+		if (json_object_get(json_object_get(o, "options"), "transport"))
+			return true;
+	}
+	return false;
+}
+
+/* Why sockets win where no adapter does RDMA's work. */
+static void warn_of_software(struct page *p, const json_t *comparison)
+{
+	if (!compares_transports(comparison) ||
+	    !json_is_true(json_at(comparison, "environment.rdma_device.is_software")))
+		return;
+	doc_note(p->doc, DOC_WARN, NULL, "RDMA here is software (%s)%s: it makes each packet and its checksum on the CPU "
+		 "that sends it, while the kernel's TCP has segmentation offload, so TCP wins wherever bytes count. An "
+		 "adapter does that work without the CPU: nothing here is a statement on adapters.",
+		 page_text_at(comparison, "environment.rdma_device.driver", "no adapter"),
+		 json_is_true(json_at(comparison, "environment.is_emulated_cpu")) ? " on an emulated CPU" : "");
+}
+
 /* An alternative that did not run as it was meant to is no comparison of what its name says. */
 static void say_untaken(struct page *p, const json_t *comparison)
 {
@@ -158,15 +306,18 @@ static void say_crossovers(struct page *p, const json_t *comparison)
 
 static void say_comparison(struct page *p, const json_t *comparison)
 {
-	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s rounds in which all took turns; an improvement "
-		 "above 0 is better, whatever the figure.", page_text_at(comparison, "baseline", "unknown"),
-		 page_count(p, json_number_at(comparison, "rounds")));
-	if (json_number_at(comparison, "rounds") < BASELINE_ROUNDS)
+	double rounds = json_number_at(comparison, "rounds");
+
+	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s in which all took turns; an "
+		 "improvement above 0 is better, whatever the figure.", page_text_at(comparison, "baseline", "unknown"),
+		 page_count(p, rounds), rounds == 1 ? "" : "s");
+	if (rounds < BASELINE_ROUNDS)
 		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.",
 			 BASELINE_ROUNDS);
 	say_untaken(p, comparison);
 	say_crossovers(p, comparison);
-	side_by_side_say(p, comparison);
+	warn_of_software(p, comparison);
+	say_sizes(p, comparison);
 }
 
 /* --- in short --- */
@@ -215,27 +366,24 @@ void comparison_brief(struct page *p, const json_t *comparison)
 
 /* --- all of it --- */
 
-void comparison_show(struct page *p, const char *id, const json_t *comparison)
-{
-	say_comparison(p, comparison);
-	side_by_side_show(p, id, comparison);
-	draw_comparison(p, id, comparison);
-	show_comparison(p, id, comparison);
-}
-
-void section_comparison(struct page *p, const json_t *comparison, const char *path)
+static void show_alternatives(struct page *p, const json_t *comparison)
 {
 	const json_t *o, *options;
 	size_t i;
 
-	doc_section(p->doc, "comparison", "Candidates against the baseline");
-	comparison_answer(p, comparison);
-	comparison_show(p, "comparison", comparison);
-	doc_section(p->doc, "alternatives", "What was compared");
+	doc_text(p->doc, NULL, "What was compared:");
 	json_array_foreach(json_object_get(comparison, "alternatives"), i, o) {
 		options = json_object_get(o, "options");
 		doc_item(p->doc, NULL, "%s%s: %s", page_text_at(o, "name", "unknown"), i ? "" : " (the baseline)",
 			 json_object_size(options) ? page_json(p, options) : "nothing is set");
 	}
-	doc_file(p->doc, path, "all figures");
+}
+
+void comparison_show(struct page *p, const char *id, const json_t *comparison)
+{
+	say_comparison(p, comparison);
+	show_figures(p, id, json_object_get(comparison, "points"));
+	draw_comparison(p, id, comparison);
+	show_comparison(p, id, comparison);
+	show_alternatives(p, comparison);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a report says of a comparison, made from compare.json, which may be damaged or hostile. */
+/* What a report says of a comparison: the `comparison` of an entry of suite.json, which may be damaged or hostile. */
 #ifndef RAMPART_LOADGEN_REPORT_COMPARISON_H
 #define RAMPART_LOADGEN_REPORT_COMPARISON_H
 
@@ -13,11 +13,5 @@ void comparison_answer(struct page *p, const json_t *comparison);
 void comparison_show(struct page *p, const char *id, const json_t *comparison);
 /* What is to know of it, and a row for each candidate at each point. */
 void comparison_brief(struct page *p, const json_t *comparison);
-/* Its parts that have the alternatives beside each other (side_by_side.c): who is ahead in words; curves and tables. */
-void side_by_side_say(struct page *p, const json_t *comparison);
-void side_by_side_show(struct page *p, const char *id, const json_t *comparison);
-
-/* All of a comparison alone, whose folder has compare.json; `path` leads from the report to that. */
-void section_comparison(struct page *p, const json_t *comparison, const char *path);
 
 #endif

@@ -9,64 +9,12 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/report/suites/comparison.h"
+#include "loadgen/report/suites/figures.h"
 
-#define STEPS_MAX 512u
 #define CANDIDATES_MAX 16u
 #define SUMMARY "summary"
 
-/* --- figures of steps --- */
-
-static const struct page_column columns[] = {
-	{ "clients#", "clients", 1, 0 },
-	{ "size#bytes", "message_bytes", 1, 0 },
-	{ "connecting p50#ms", "connect_p50_ns", 1e-6, 2 },
-	{ "connecting p99#ms", "connect_p99_ns", 1e-6, 2 },
-	{ "full handshake p50#ms", "connect_full_p50_ns", 1e-6, 2 },
-	{ "resumed p50#ms", "connect_resumed_p50_ns", 1e-6, 2 },
-	{ "messages#1/s", "messages_per_s", 1, 0 },
-	{ "bandwidth#GB/s", "bytes_per_s", 1e-9, 5 },
-	{ "to the server#GB/s", "to_server_bytes_per_s", 1e-9, 5 },
-	{ "from the server#GB/s", "from_server_bytes_per_s", 1e-9, 5 },
-	{ "mean#us", "response_mean_ns", 1e-3, 1 },
-	{ "p50#us", "response_p50_ns", 1e-3, 1 },
-	{ "one way (half of it)#us", "one_way_p50_ns", 1e-3, 1 },
-	{ "p95#us", "response_p95_ns", 1e-3, 1 },
-	{ "p99#us", "response_p99_ns", 1e-3, 1 },
-	{ "p99.9#us", "response_p99_9_ns", 1e-3, 1 },
-	{ "jitter, p99/p50#", "jitter_ratio", 1, 2 },
-	{ "came back#1/s", "churn_cycles_per_s", 1, 1 },
-	{ "away p50#ms", "churn_away_p50_ns", 1e-6, 2 },
-	{ "server CPU#us/op", "server_cpu_ns_per_operation", 1e-3, 1 },
-	{ "generator CPU#us/op", "generator_cpu_ns_per_operation", 1e-3, 1 },
-	{ 0 }
-};
-
-static bool is_known(const json_t *steps, const char *name)
-{
-	const json_t *step;
-	size_t i;
-
-	json_array_foreach(steps, i, step) {
-		if (isfinite(json_number_at(step, name)))
-			return true;
-	}
-	return false;
-}
-
-static size_t count_distinct(const json_t *steps, const char *name)
-{
-	const json_t *step;
-	double last = NAN;
-	size_t i, n = 0;
-
-	json_array_foreach(steps, i, step) {
-		double v = json_number_at(step, name);
-
-		n += isfinite(v) && v != last;
-		last = v;
-	}
-	return n;
-}
+/* --- charts --- */
 
 /* Charts of an entry: time and bandwidth of operations; of one without operations, the time to connect. */
 static const struct {
@@ -78,38 +26,25 @@ static const struct {
 		{ "p50", "response_p50_ns", 1e-3, 0 }, { "p99", "response_p99_ns", 1e-3, 0 },
 		{ "p99.9", "response_p99_9_ns", 1e-3, 0 } } },
 	{ "bandwidth", "Bandwidth", "bandwidth, GB/s", "Bytes a second; the table has the numbers.", {
-		{ "bandwidth", "bytes_per_s", 1e-9, 0 } } },
+		{ "bandwidth", "throughput_bytes_per_s", 1e-9, 0 } } },
 	{ "times", "Time to connect", "time to connect, ms", "Percentiles of the time to connect; the table has the numbers.", {
 		{ "p50", "connect_p50_ns", 1e-6, 0 }, { "p99", "connect_p99_ns", 1e-6, 0 } } },
 };
 
-static void add_curve(struct page *p, struct chart *c, const json_t *steps, const char *x_name, const struct page_column *curve)
-{
-	size_t n = json_array_size(steps) < STEPS_MAX ? json_array_size(steps) : STEPS_MAX;
-	double *x = page_numbers(p, n), *y = page_numbers(p, n);
-
-	if (!x || !y || !is_known(steps, curve->path))
-		return;
-	for (size_t i = 0; i < n; i++) {
-		x[i] = json_number_at(json_array_get(steps, i), x_name);
-		y[i] = json_number_at(json_array_get(steps, i), curve->path) * curve->scale;
-	}
-	page_series(c, (struct chart_series){ .label = curve->title, .mark = CHART_LINE, .x = x, .y = y, .n = n });
-}
-
 /* Against the sizes, or against the clients if there is one size. */
 static void draw_steps(struct page *p, const char *id, const json_t *steps)
 {
-	bool by_size = count_distinct(steps, "message_bytes") > 1, answers = is_known(steps, "response_p50_ns");
+	bool by_size = figures_count_distinct(steps, "message_bytes") > 1;
+	bool answers = figures_are_known(steps, "response_p50_ns");
 
-	if (!by_size && count_distinct(steps, "clients") < 2)
+	if (!by_size && figures_count_distinct(steps, "clients") < 2)
 		return;
 	for (size_t i = answers ? 0 : 2; i < (answers ? 2 : 3); i++) {
 		struct chart c = { .x_label = by_size ? "size, bytes" : "clients", .x_log = true, .y_log = true,
 				   .y_label = charts[i].y_label };
 
 		for (const struct page_column *curve = charts[i].curves; curve->title; curve++)
-			add_curve(p, &c, steps, by_size ? "message_bytes" : "clients", curve);
+			figures_curve(p, &c, steps, by_size ? "message_bytes" : "clients", curve);
 		if (c.n_series)
 			page_chart(p, page_text(p, "%s-%s", id, charts[i].id), charts[i].title, &c, charts[i].description);
 	}
@@ -163,7 +98,7 @@ static double size_of_most(const json_t *steps, double most)
 	size_t i;
 
 	json_array_foreach(steps, i, step) {
-		if (json_number_at(step, "bytes_per_s") >= 0.9 * most)
+		if (json_number_at(step, "throughput_bytes_per_s") >= 0.9 * most)
 			size = fmin(size, json_number_at(step, "message_bytes"));
 	}
 	return size;
@@ -171,15 +106,15 @@ static double size_of_most(const json_t *steps, double most)
 
 static void answer_operations(struct page *p, const json_t *steps)
 {
-	const json_t *first = json_array_get(steps, 0), *fast = greatest(steps, "bytes_per_s");
-	double most = json_number_at(fast, "bytes_per_s");
+	const json_t *first = json_array_get(steps, 0), *fast = greatest(steps, "throughput_bytes_per_s");
+	double most = json_number_at(fast, "throughput_bytes_per_s");
 
 	doc_answer(p->doc, DOC_PLAIN, NULL,
 		   page_text(p, "An operation of %s by %s, p50", page_bytes(p, json_number_at(first, "message_bytes")),
 			     page_clients(p, json_number_at(first, "clients"))), time_at(p, first, "response_p50_ns"),
 		   page_text(p, "p99 %s, p99.9 %s.", time_at(p, first, "response_p99_ns"),
 			     time_at(p, first, "response_p99_9_ns")));
-	if (count_distinct(steps, "message_bytes") > 1 && fast)
+	if (figures_count_distinct(steps, "message_bytes") > 1 && fast)
 		doc_answer(p->doc, DOC_PLAIN, NULL, "The most bandwidth", page_text(p, "%.4g GB/s", most / 1e9),
 			   page_text(p, "with operations of %s; nine tenths of it from %s on.",
 				     page_bytes(p, json_number_at(fast, "message_bytes")),
@@ -216,7 +151,7 @@ static void answer(struct page *p, const json_t *entry)
 		comparison_answer(p, comparison);
 	if (greatest(steps, "churn_away_p50_ns"))
 		answer_churn(p, greatest(steps, "churn_away_p50_ns"));
-	if (is_known(steps, "response_p50_ns"))
+	if (figures_are_known(steps, "response_p50_ns"))
 		answer_operations(p, steps);
 	else if (greatest(steps, "connect_p50_ns"))
 		answer_connecting(p, greatest(steps, "connect_p50_ns"));
@@ -224,10 +159,17 @@ static void answer(struct page *p, const json_t *entry)
 		answer_resumed(p, greatest(steps, "connect_resumed_p50_ns"));
 }
 
+/* A list is one value with commas. */
 static void add_word(struct page *p, FILE *out, const char *name, const json_t *v)
 {
+	const json_t *item;
+	size_t i;
+
 	fprintf(out, " --%s", name);
-	if (!json_is_true(v))
+	json_array_foreach(v, i, item) {
+		fprintf(out, "%s%s", i ? "," : " ", page_quoted(p, page_json(p, item)));
+	}
+	if (!json_is_array(v) && !json_is_true(v))
 		fprintf(out, " %s", page_quoted(p, page_json(p, v)));
 }
 
@@ -301,9 +243,7 @@ static void add_links(struct page *p, const json_t *entry, const json_t *next)
 {
 	const char *folder = json_text_at(entry, "folder"), *id = json_text_at(next, "id");
 
-	if (is_plain(folder) && json_object_get(entry, "comparison"))
-		doc_file(p->doc, page_text(p, "%s/compare.json", folder), "all figures of the comparison");
-	else if (is_plain(folder))
+	if (is_plain(folder))
 		doc_file(p->doc, page_text(p, "%s/report.html", folder), "the full report of this run");
 	if (id)
 		doc_link(p->doc, id, page_text(p, "Next: %s", page_text_at(next, "title", id)));
@@ -328,10 +268,11 @@ void section_suite_entry(struct page *p, const json_t *entry, const json_t *next
 		comparison_show(p, id, comparison);
 	} else if (json_array_size(steps)) {
 		draw_steps(p, id, steps);
-		page_objects(p, page_text(p, "%s_steps", id), "What was measured.", columns, steps, STEPS_MAX);
+		figures_table(p, page_text(p, "%s_steps", id), "What was measured.", steps, FIGURES_STEPS_MAX);
 	}
 	say_server(p, entry);
-	show_command(p, json_object_get(entry, "options"));
+	if (json_object_size(json_object_get(entry, "options")))
+		show_command(p, json_object_get(entry, "options"));
 	add_links(p, entry, next);
 }
 
@@ -356,17 +297,15 @@ static void show_runs(struct page *p, const json_t *entries)
 {
 	static const struct page_column summary[] = {
 		{ "clients#", "clients", 1, 0 }, { "size#bytes", "message_bytes", 1, 0 },
-		{ "connecting p50#ms", "connect_p50_ns", 1e-6, 2 }, { "messages#1/s", "messages_per_s", 1, 0 },
-		{ "bandwidth#GB/s", "bytes_per_s", 1e-9, 5 }, { "p50#us", "response_p50_ns", 1e-3, 1 },
+		{ "connecting p50#ms", "connect_p50_ns", 1e-6, 2 }, { "messages#1/s", "throughput_msgs_per_s", 1, 0 },
+		{ "bandwidth#GB/s", "throughput_bytes_per_s", 1e-9, 5 }, { "p50#us", "response_p50_ns", 1e-3, 1 },
 		{ "p99#us", "response_p99_ns", 1e-3, 1 }, { "p99.9#us", "response_p99_9_ns", 1e-3, 1 },
-		{ "jitter#", "jitter_ratio", 1, 2 }, { "server CPU#us/op", "server_cpu_ns_per_operation", 1e-3, 1 }, { 0 }
+		{ "jitter#", "jitter_ratio", 1, 2 }, { "server CPU#us/op", "server_cpu_ns_per_message", 1e-3, 1 }, { 0 }
 	};
-	struct doc_table *t = page_table(p, "summary", "Runs", "entry");
+	struct doc_table *t = NULL;
 	const json_t *entry;
 	size_t i;
 
-	page_columns(p, t, summary);
-	doc_column(t, "result", NULL, false);
 	json_array_foreach(entries, i, entry) {
 		const json_t *steps = json_object_get(entry, "steps");
 		const char *id = page_text_at(entry, "id", "entry");
@@ -374,6 +313,11 @@ static void show_runs(struct page *p, const json_t *entries)
 
 		if (json_object_get(entry, "comparison"))
 			continue;
+		if (!t) {
+			t = page_table(p, "summary", "Runs", "entry");
+			page_columns(p, t, summary);
+			doc_column(t, "result", NULL, false);
+		}
 		do {
 			if (!page_takes_row(p))
 				break;
@@ -381,7 +325,7 @@ static void show_runs(struct page *p, const json_t *entries)
 			doc_cell_link(t, id, id);
 			page_cells_of(p, t, summary, json_array_get(steps, k));
 			page_cells(t, "s", result_of(p, entry));
-		} while (++k < n && k < STEPS_MAX);
+		} while (++k < n && k < FIGURES_STEPS_MAX);
 	}
 }
 
@@ -450,4 +394,15 @@ void section_suite_summary(struct page *p, const json_t *suite)
 	show_runs(p, entries);
 	show_comparisons(p, entries);
 	say_ends(p, entries);
+}
+
+void section_suite_brief(struct page *p, const json_t *suite)
+{
+	const json_t *entries = json_object_get(suite, "entries");
+	const json_t *comparison = json_object_get(json_array_get(entries, 0), "comparison");
+
+	if (json_array_size(entries) == 1 && comparison)
+		comparison_brief(p, comparison);
+	else
+		section_suite_summary(p, suite);
 }

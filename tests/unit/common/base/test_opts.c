@@ -605,6 +605,11 @@ static const struct opts_spec grouped = {
 	.groups = groups, .n_groups = N_ELEMENTS(groups),
 };
 
+static const struct opts_spec with_hidden = {
+	.program = "prog", .usage = "[options]", .summary = "Does a thing.", .opts = grouped_table,
+	.n_opts = N_ELEMENTS(grouped_table), .groups = groups, .n_groups = N_ELEMENTS(groups), .hidden = "burst,mode",
+};
+
 static enum opts_result parse_grouped(const char *arguments)
 {
 	static char line[200];
@@ -698,6 +703,11 @@ TEST(opts_print_help__topics__their_options)
 	text = help_text(&grouped, "how");
 	assert_non_null(strstr(text, how));
 	assert_null(strstr(text, "--burst"));
+	free(text);
+	text = help_text(&with_hidden, "all");
+	assert_null(strstr(text, "--burst"));
+	assert_null(strstr(text, "--mode"));
+	assert_non_null(strstr(text, "--name"));
 	free(text);
 	text = help_text(&grouped, "all");
 	assert_non_null(strstr(text, how));

@@ -731,7 +731,7 @@ TEST(hostile__many_candidates__a_few_lines_of_log)
 	lines = log_lines(text, sizeof(text));
 	/* 8 named refusals, 2 summaries, and at most one line a second about who is here. */
 	assert_in_range(lines, 10, 14);
-	assert_non_null(strstr(text, "host \\x1b[2J (00000000000000000000000000001000) is refused: host me leads this run already"));
+	assert_non_null(strstr(text, "host \\x1b[2J (00000000000000000000000000001000) is refused: host me already leads this run"));
 	assert_non_null(strstr(text, "1500 hosts were refused; the first 8 are named above"));
 	end();
 }

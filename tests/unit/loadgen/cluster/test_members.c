@@ -312,7 +312,7 @@ TEST(joining__second_leader__refused)
 	run_all();
 	assert_true(hosts[1].c->out);
 	assert_int_equal(hosts[1].c->error, -EACCES);
-	assert_non_null(strstr(hosts[1].c->why, "host one leads this run already"));
+	assert_non_null(strstr(hosts[1].c->why, "host one already leads this run"));
 	end();
 }
 

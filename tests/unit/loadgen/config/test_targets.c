@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/config/targets.c, and of options together with several servers. */
+/* Unit tests of loadgen/config/targets.c, and of the options that go with several servers. */
 #include "tests/unit/helpers/options.h"
 #include "tests/unit/helpers/unit.h"
 
@@ -75,14 +75,18 @@ TEST_WITH(options__several_targets__a_thread_for_each, options_reset, NULL)
 	assert_int_equal(loadgen_n_targets(&options), 3);
 	assert_int_equal(options.threads, 3);
 	assert_int_equal(options.threads_asked, 2);
+	assert_true(options.threads_raised);
 	assert_int_equal(options.targets.v[2].port, 99);
 	assert_int_equal(options.deal, DEAL_FIRST);
 	options_taken("--targets a,b,c --threads 4 --clients 10");
 	assert_int_equal(options.threads, 4);
 	assert_int_equal(options.threads_asked, 0);
-	/* There are fewer clients than servers. */
-	options_taken("--targets a,b,c --clients 1");
+	assert_false(options.threads_raised);
+	/* Fewer clients than servers: --threads are not too few. */
+	options_taken("--targets a,b,c --threads 4 --clients 1");
 	assert_int_equal(options.threads, 3);
+	assert_int_equal(options.threads_asked, 0);
+	assert_true(options.threads_raised);
 }
 
 TEST_WITH(options__contradictions__named, options_reset, NULL)

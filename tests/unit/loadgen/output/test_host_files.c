@@ -44,7 +44,7 @@ static const char *const of_a_run[] = { "run.json", "events.ndjson", "step-00008
 TEST(write__names_of_others__left_out_and_named_once)
 {
 	static const char *const others[] = { "report.html", "index.html", "chart.svg", "evil.sh", "-rf", ".bashrc", "", "../run.json",
-		"run.json/x", "hosts", "server.log", "compare.json", "step-", "step-1-1-connect", "step-1-1-connect.svg", "step-1--connect.hlog",
+		"run.json/x", "hosts", "server.log", "suite.json", "step-", "step-1-1-connect", "step-1-1-connect.svg", "step-1--connect.hlog",
 		"step-00008-1-64B-64B-connect.hlog", "step-00008-1-connect.hlog.sh", "step-123456789012345678901-1-connect.hlog",
 		"\x1b[2Jrun.json" };
 	json_t *texts = json_object(), *files = json_pack("{s:O}", "files", texts);

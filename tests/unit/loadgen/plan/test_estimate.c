@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/plan/estimate.c and advice.c: what clients need, what is short, which resource ends first, and
- * how many clients each resource allows. */
+/* Unit tests of loadgen/plan/estimate.c and advice.c: what clients need, what is short, what runs out first, and how
+ * far each resource goes. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static struct estimate_in base;
 static struct estimate_row rows[ESTIMATE_ROWS_MAX];
 static size_t n;
 
-/* Soft-RoCE on one machine, with performance_test's own server and --workload echo. */
+/* Soft-RoCE on one machine, a server of performance_test's own, --workload echo. */
 static int set_up(void **state)
 {
 	const struct estimate_host host = {
@@ -40,7 +40,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Fills in what hosts_fill would for a server of our own. */
+/* As hosts_fill does it for a server of our own. */
 static void fill(void *arg, uint64_t clients, struct estimate_in *out)
 {
 	(void)arg;
@@ -75,7 +75,7 @@ static double needed(enum estimate_resource r, enum estimate_side side)
 	return row(r, side)->needed;
 }
 
-/* These figures come from a run of 100 clients (docs/capacity.md). */
+/* A run of 100 clients had these (docs/capacity.md). */
 TEST(rows__hundred_clients__as_a_run_had)
 {
 	look(100);
@@ -128,11 +128,11 @@ TEST(reach__each_row__the_last_number_that_fits)
 		estimate_reach(fill, NULL, rows, n);
 		assert_true(rows[i].clients == r.clients);
 	}
-	/* The control session has one port. */
+	/* The control session has one. */
 	assert_true(row(ESTIMATE_ports, ESTIMATE_GENERATOR)->clients == 28231);
 }
 
-/* The clients that connect alone before and after have left, but their queue pairs and ports still rest. */
+/* Clients that connect alone before and after have left, but their queue pairs and ports rest. */
 TEST(alone__rest_when_they_left)
 {
 	double server, generator, ports;
@@ -148,7 +148,7 @@ TEST(alone__rest_when_they_left)
 	assert_true(needed(ESTIMATE_ports, ESTIMATE_GENERATOR) == ports + 10);
 }
 
-/* Each thread has its own histograms and tables. */
+/* A thread has histograms and tables of its own. */
 TEST(rss__grows_with_threads)
 {
 	double server, generator;
@@ -192,7 +192,7 @@ TEST(short_of__descriptors__says_what_to_set)
 	base.server_host.nofile = base.generator_host.nofile = 1024;
 	in = look(100);
 	assert_false(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_SERVER)));
-	/* The same figure that rdma_server prints with 2 threads and 512 handshakes each. */
+	/* What rdma_server says of itself with 2 threads and 512 handshakes each. */
 	assert_string_equal(advice_text(&in, row(ESTIMATE_fds_at_start, ESTIMATE_SERVER), text, sizeof(text)),
 			    "ulimit -Hn 1434");
 	assert_true(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_GENERATOR)));
@@ -206,7 +206,7 @@ TEST(short_of__every_resource__has_an_advice)
 	base.server.max_per_address = 1;
 	in = look(100);
 	for (size_t i = 0; i < n; i++) {
-		/* Resources without a limit of their own are part of the machine's memory, or need no advice. */
+		/* What has no limit of its own is part of the machine's memory, or of nothing. */
 		if (rows[i].resource == ESTIMATE_threads || rows[i].resource == ESTIMATE_rss_bytes ||
 		    rows[i].resource == ESTIMATE_kernel_bytes)
 			continue;
@@ -215,7 +215,7 @@ TEST(short_of__every_resource__has_an_advice)
 	}
 }
 
-/* A running server has what its reports say, with room for the clients that it was started for. */
+/* A server that runs has what its reports say, and room for those it was started for. */
 TEST(running__what_it_has_and_what_comes)
 {
 	base.same_machine = false;
@@ -232,13 +232,13 @@ TEST(running__what_it_has_and_what_comes)
 	assert_true(needed(ESTIMATE_fds, ESTIMATE_SERVER) == 62);
 	assert_true(needed(ESTIMATE_pinned_bytes, ESTIMATE_SERVER) == 100e6);
 	assert_true(needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) > 200e6);
-	/* Only additional memory is taken from what is left. */
+	/* Only what comes is taken from the memory that is left. */
 	assert_true(needed(ESTIMATE_memory_bytes, ESTIMATE_SERVER) < 100e6);
 	look(1001);
 	assert_false(estimate_fits(row(ESTIMATE_max_clients, ESTIMATE_SERVER)));
 }
 
-/* A server's report may contain anything. */
+/* What a server says of itself may be anything. */
 TEST(running__nonsense__no_crash)
 {
 	static const double values[] = { NAN, INFINITY, -1, 0, 1, 63, 1e300 };

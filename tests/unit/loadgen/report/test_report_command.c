@@ -86,7 +86,7 @@ static void expect(const char *arguments, int status, const char *text)
 TEST(command__wrong_usage__2_and_what_is_allowed)
 {
 	expect("", 2, "name the folder of a run");
-	expect("run run", 2, "one run at a time");
+	expect("run run", 2, "name one run only");
 	expect("run --format pdf", 2, "--format");
 	expect("run --headroom 91", 2, "--headroom: 91 is not allowed");
 	expect("run --headroom -1", 2, "--headroom");
@@ -141,7 +141,7 @@ TEST(command__a_suite__no_option_is_passed_over)
 	assert_int_equal(mkdir("suite", 0700), 0);
 	f = fopen("suite/suite.json", "w");
 	assert_non_null(f);
-	fprintf(f, "{\"schema_version\": 1, \"id\": \"s\", \"entries\": []}");
+	fprintf(f, "{\"schema_version\": 2, \"id\": \"s\", \"entries\": []}");
 	fclose(f);
 	expect("suite", 0, "Suite report: s\n");
 	expect("suite --baseline " D, 2, "--baseline: a suite or a comparison has none");

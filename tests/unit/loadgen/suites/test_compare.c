@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/suites/alternatives.c and compare.c: what --compare makes of a command line and of its runs. */
+/* Unit tests of loadgen/suites/alternatives.c and compare.c: what --compare makes of a command line, and of its runs.
+ */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
@@ -9,8 +10,10 @@
 #include <unistd.h>
 
 #include "common/base/json_at.h"
-#include "loadgen/suites/compare.h"
+#include "loadgen/suites/suite.h"
 #include "loadgen/workloads/workloads.h"
+#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/report_rig.h"
 
 #define ARGS_MAX 24
@@ -21,7 +24,7 @@ static char line[512], err[512];
 static char *args[ARGS_MAX];
 static int n_args;
 
-/* Prepares the base configuration as main does. */
+/* The base configuration as main has it. */
 static void give(const char *arguments)
 {
 	char *save;
@@ -77,6 +80,7 @@ TEST(compare__equals_sign_and_other_options__taken)
 	assert_int_equal(a.n, 2);
 	assert_int_not_equal(a.v[0].cfg.poll, a.v[1].cfg.poll);
 	assert_int_equal(a.v[1].cfg.repeat, 1);
+	assert_int_equal(a.rounds, 7);
 }
 
 TEST(compare__flag__off_and_on)
@@ -120,7 +124,7 @@ TEST(compare__bad__refused_with_what_is_wrong)
 	assert_refused("--compare inline=off,on", "--compare: --inline: 'on' is not allowed");
 	assert_refused("--compare post-list=1,65", "--compare: --post-list: 65 is not allowed");
 	assert_refused("--post-list 2 --compare post-list=1,16", "--compare: cannot be combined with --post-list");
-	/* Wrong only in combination with the rest. */
+	/* Bad only together with the rest. */
 	assert_refused("--message-size 16 --compare workload=echo,atomic", "--compare: --message-size: 16 is not allowed");
 }
 
@@ -139,7 +143,7 @@ TEST(compare__several_keys__all_combinations)
 	}
 	assert_string_equal(json_text_at(a.v[3].options, "post-list"), "16");
 	assert_refused("--compare inline=off,auto --compare inline=64,128", "--compare: inline is set twice");
-	/* 8 x 8 x 2 combinations, and then 4 x 100 runs. */
+	/* 8 x 8 x 2 combinations; 4 x 100 runs. */
 	assert_refused("--compare post-list=1,2,3,4,5,6,7,8 --compare coalesce=1,2,3,4,5,6,7,8 --compare inline=off,auto "
 		       "--workload small", "--compare: 128 combinations in 5 rounds are too many runs; allowed: 64");
 	assert_refused("--compare post-list=1,2 --compare inline=off,auto --repeat 100",
@@ -159,7 +163,7 @@ TEST(compare__sets__several_options_at_once)
 	assert_int_equal(a.v[1].cfg.tuning.post_list, 16);
 	assert_int_not_equal(a.v[0].cfg.poll, a.v[1].cfg.poll);
 	assert_int_equal(a.v[2].n_args, 0);
-	/* Each set is combined with each value of a key. */
+	/* Each set with each value of a key. */
 	assert_int_equal(parse("--compare-set a:inline=off --compare-set b:inline=auto --compare poll=event,busy"), 0);
 	assert_int_equal(a.n, 4);
 	assert_string_equal(a.v[1].name, "poll=event,b");
@@ -189,10 +193,22 @@ TEST(compare__list_as_a_value__plus_is_a_comma)
 /* --- runs --- */
 
 static char ran[256];
-static unsigned failing_run;	/* counts from 1; 0: none */
+static unsigned failing_run;	/* from 1; 0: none */
 static unsigned n_runs;
+static bool sweeps;
 
-/* Replaces the run: 10 clients; the second alternative is twice as fast, and each round is slower than the last. */
+/* A sweep of two rates; the second alternative has the shorter p99 at the first one, and the longer at the second. */
+static json_t *sweep_of(unsigned alternative)
+{
+	return json_pack("{s:{s:[i, i]}, s:[{s:i, s:i, s:f, s:{s:f}}, {s:i, s:i, s:f, s:{s:f}}]}", "config",
+			 "rates_per_s", 100, 10000, "steps",
+			 "target_clients", 10, "message_bytes", 64, "offered_per_s", 100., "response_ns", "p99",
+			 alternative == 2 ? 1e4 : 2e4,
+			 "target_clients", 10, "message_bytes", 64, "offered_per_s", 10000., "response_ns", "p99",
+			 alternative == 2 ? 4e4 : 2e4);
+}
+
+/* In the place of the run: 10 clients, the second alternative twice as fast, and the machine slower with every round. */
 enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
 {
 	unsigned round = (unsigned)cfg->name_text[0] - '0', alternative = (unsigned)cfg->name_text[2] - '0';
@@ -205,6 +221,10 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 	strcat(strcat(ran, cfg->name_text), " ");
 	if (++n_runs == failing_run)
 		return EXIT_ENVIRONMENT;
+	if (sweeps) {
+		*out = sweep_of(alternative);
+		return EXIT_OK;
+	}
 	*out = json_pack("{s:[{s:i, s:i, s:f, s:f, s:{s:f}, s:{s:{s:f, s:f, s:f}}}]}", "steps", "target_clients", 10,
 			 "message_bytes", 64, "throughput_msgs_per_s", per_s, "throughput_bytes_per_s", 64 * per_s,
 			 "response_ns", "p50", 1e9 / per_s, "resources", "generator", "cpu_user_s", 0.5, "cpu_system_s", 0.5,
@@ -212,15 +232,29 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 	return alternative == 2 ? EXIT_CRITERION : EXIT_OK;
 }
 
-static enum run_exit run_comparison(const char *arguments)
+static int set_up(void **state)
 {
-	ran[0] = '\0';
-	n_runs = 0;
-	assert_int_equal(parse(arguments), 0);
-	return compare_run(&a, &base, n_args, args, NULL);
+	fake_verbs_reset();
+	fake_rdmacm_reset();
+	return report_rig_set_up(state);
 }
 
-static json_t *read_comparison(void)
+static enum run_exit run_comparison(const char *arguments)
+{
+	struct suite *suite;
+	enum run_exit status;
+
+	ran[0] = '\0';
+	n_runs = 0;
+	give(arguments);
+	assert_int_equal(suite_of_comparison(&base, n_args, args, &suite, err, sizeof(err)), 0);
+	status = suite_run(suite, &base, n_args, args);
+	suite_free(suite);
+	return status;
+}
+
+/* suite.json; its only entry is the comparison. */
+static json_t *read_results(void)
 {
 	DIR *dir = opendir("results");
 	struct dirent *e;
@@ -230,13 +264,18 @@ static json_t *read_comparison(void)
 	assert_non_null(dir);
 	while ((e = readdir(dir)))
 		if (strstr(e->d_name, "-compare-"))
-			snprintf(path, sizeof(path), "results/%s/compare.json", e->d_name);
+			snprintf(path, sizeof(path), "results/%s/suite.json", e->d_name);
 	closedir(dir);
 	o = json_load_file(path, 0, NULL);
 	assert_non_null(o);
 	strcpy(strrchr(path, '/'), "/report.html");
 	assert_int_equal(access(path, R_OK), 0);
 	return o;
+}
+
+static json_t *comparison_of(const json_t *suite)
+{
+	return json_object_get(json_array_get(json_at(suite, "entries"), 0), "comparison");
 }
 
 static const json_t *row_of(const json_t *rows, const char *metric)
@@ -252,16 +291,19 @@ static const json_t *row_of(const json_t *rows, const char *metric)
 	return NULL;
 }
 
-TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, report_rig_set_up, report_rig_tear_down)
+TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, set_up, report_rig_tear_down)
 {
-	json_t *o, *point;
+	json_t *suite, *o, *point, *figures;
 	const json_t *row;
 
 	failing_run = 0;
 	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_CRITERION);
 	assert_string_equal(ran, "1-1 1-2 2-2 2-1 3-1 3-2 4-2 4-1 5-1 5-2 ");
-	o = read_comparison();
-	assert_float_equal(json_number_at(o, "schema_version"), 3, 0);
+	suite = read_results();
+	assert_float_equal(json_number_at(suite, "schema_version"), 2, 0);
+	assert_string_equal(json_text_at(suite, "status"), "completed");
+	assert_float_equal(json_number_at(suite, "exit_status"), EXIT_CRITERION, 0);
+	o = comparison_of(suite);
 	assert_string_equal(json_text_at(o, "baseline"), "off");
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "alternatives"), 1), "options.inline"), "auto");
 	assert_float_equal(json_number_at(o, "rounds"), 5, 0);
@@ -269,6 +311,10 @@ TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, report_rig_set_up, re
 	assert_float_equal(json_number_at(point, "clients"), 10, 0);
 	assert_float_equal(json_number_at(point, "message_bytes"), 64, 0);
 	assert_string_equal(json_text_at(json_array_get(json_at(point, "candidates"), 0), "name"), "auto");
+	figures = json_array_get(json_at(point, "figures"), 1);
+	assert_string_equal(json_text_at(figures, "name"), "auto");
+	assert_float_equal(json_number_at(figures, "throughput_msgs_per_s"), 2000. / 3, 1e-6);
+	assert_float_equal(json_number_at(figures, "clients"), 10, 0);
 	row = json_array_get(json_at(json_array_get(json_at(point, "candidates"), 0), "rows"), 0);
 	assert_string_equal(json_text_at(row, "metric"), "throughput_msgs_per_s");
 	assert_string_equal(json_text_at(row, "verdict"), "improvement");
@@ -281,19 +327,59 @@ TEST_WITH(run__rounds__in_turn_and_judged_by_their_ratios, report_rig_set_up, re
 	row = row_of(json_at(json_array_get(json_at(point, "candidates"), 0), "rows"), "generator_cpu_ns_per_message");
 	assert_float_equal(json_number_at(row, "base.low"), 0.5e9 / 1000, 1e-3);
 	assert_float_equal(json_number_at(row, "round_ratio.value"), 2, 1e-6);
-	json_decref(o);
+	json_decref(suite);
 }
 
-TEST_WITH(run__a_run_that_cannot_be__its_round_does_not_count, report_rig_set_up, report_rig_tear_down)
+TEST_WITH(run__a_run_that_cannot_be__its_round_does_not_count, set_up, report_rig_tear_down)
 {
-	json_t *o;
+	json_t *suite, *o;
 
 	failing_run = 4;
 	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_ENVIRONMENT);
 	assert_string_equal(ran, "1-1 1-2 2-2 2-1 ");
-	o = read_comparison();
+	suite = read_results();
+	o = comparison_of(suite);
 	assert_float_equal(json_number_at(o, "rounds"), 1, 0);
 	assert_string_equal(json_text_at(json_array_get(json_at(json_array_get(json_at(json_array_get(json_at(o, "points"), 0),
 		"candidates"), 0), "rows"), 0), "verdict"), "unknown");
-	json_decref(o);
+	json_decref(suite);
+}
+
+TEST_WITH(run__no_complete_round__failed_and_said, set_up, report_rig_tear_down)
+{
+	json_t *suite;
+
+	failing_run = 2;
+	assert_int_equal(run_comparison("--compare inline=off,auto --quiet --output results"), EXIT_ENVIRONMENT);
+	assert_string_equal(ran, "1-1 1-2 ");
+	suite = read_results();
+	assert_null(comparison_of(suite));
+	assert_string_equal(json_text_at(json_array_get(json_at(suite, "entries"), 0), "status"), "failed");
+	json_decref(suite);
+}
+
+TEST_WITH(run__sweep__the_rate_where_the_p99_curves_cross, set_up, report_rig_tear_down)
+{
+	json_t *suite, *crossovers;
+
+	failing_run = 0;
+	sweeps = true;
+	assert_int_equal(run_comparison("--compare inline=off,auto --rate 100-10000:2 --repeat 2 --quiet --output results"),
+			 EXIT_OK);
+	sweeps = false;
+	suite = read_results();
+	assert_int_equal(json_array_size(json_at(comparison_of(suite), "points")), 2);
+	crossovers = json_at(comparison_of(suite), "crossovers");
+	assert_int_equal(json_array_size(crossovers), 1);
+	assert_string_equal(json_text_at(json_array_get(crossovers, 0), "name"), "auto");
+	assert_float_equal(json_number_at(json_array_get(crossovers, 0), "offered_per_s"), 1000, 1e-6);
+	assert_true(json_is_false(json_at(json_array_get(crossovers, 0), "faster_beyond")));
+	json_decref(suite);
+}
+
+TEST_WITH(run__repeat_1__one_round, set_up, report_rig_tear_down)
+{
+	failing_run = 0;
+	run_comparison("--compare inline=off,auto --repeat 1 --quiet --output results");
+	assert_string_equal(ran, "1-1 1-2 ");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/suites/side_by_side.c: medians of rounds, and which alternative is ahead at which sizes. */
+/* Unit tests of loadgen/suites/side_by_side.c and suite_results.c: medians of rounds, and which alternative is ahead at which
+ * sizes. */
 #include "tests/unit/helpers/unit.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/suites/side_by_side.h"
+#include "loadgen/suites/suite_results.h"
 
 static json_t *made(const char *text)
 {
@@ -30,9 +32,8 @@ TEST(figures__three_rounds__medians)
 			   " 'memory': {'server_rss_bytes_per_client': 4096}},"
 			   "{'response_ns': {'p50': 10}, 'throughput_msgs_per_s': 30, 'connect_ns': {'tcp_connect': {'p50': 9}}},"
 			   "{'response_ns': {'p50': 20}, 'throughput_msgs_per_s': null, 'connect_ns': null}]}");
-	json_t *o = side_by_side_figures("tcp", run);
+	json_t *o = suite_results_figures(json_object_get(run, "steps"));
 
-	assert_string_equal(json_text_at(o, "name"), "tcp");
 	assert_true(json_number_at(o, "response_p50_ns") == 20);
 	assert_true(json_number_at(o, "jitter_ratio") == 2.5);
 	assert_true(json_number_at(o, "throughput_msgs_per_s") == 20);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/suites/suite_plan.c, suite.c and suite_results.c: how a suite is read and run. */
+/* Unit tests of loadgen/suites/suite_plan.c, suite.c and suite_results.c: what is read from a suite, and what becomes of its runs. */
 #include "tests/unit/helpers/unit.h"
 
 #include <dirent.h>
@@ -48,7 +48,7 @@ static int parse(const char *arguments, const char *text)
 	return suite_add(suite, text, strlen(text), n_args, args, err, sizeof(err));
 }
 
-/* A suite with the single entry "s-e", which has these options. */
+/* A suite with one entry, "s-e", of these options. */
 static const char *with(const char *options)
 {
 	static char text[2048];
@@ -113,7 +113,7 @@ TEST_WITH(plan__command_line__replaces_what_entries_say, NULL, tear_down)
 	assert_int_equal(suite->entries[0].cfg.steps.v[0], 7);
 	assert_int_not_equal(suite->entries[0].cfg.poll, suite->entries[1].cfg.poll);
 	assert_int_equal(suite->entries[1].cfg.iterations, 3);
-	/* A duration on the command line applies to all entries, even to those that count operations. */
+	/* A time given there is for all entries, those that count operations, too. */
 	assert_int_equal(parse("--suite=x --duration 2 --steps 4 --verify", text), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(suite->entries[i].cfg.duration_ns, 2000000000);
@@ -131,7 +131,7 @@ TEST_WITH(plan__comparisons__alternatives_of_an_entry, NULL, tear_down)
 	assert_int_equal(suite->entries[0].alternatives.rounds, 3);
 	fake_verbs_reset();
 	fake_rdmacm_reset();
-	/* The fake's only device has a name; the second device does not exist, so "@2" stays. */
+	/* The fake's only device has a name; the second one is not there, and stays as it is written. */
 	assert_int_equal(parse("", with("\"compare\": \"device=@1,@1+@2\", \"workload\": \"duplex\"")), 0);
 	assert_null(strchr(suite->entries[0].alternatives.v[0].name, '@'));
 	assert_non_null(strstr(suite->entries[0].alternatives.v[1].name, "+@2"));
@@ -204,7 +204,7 @@ static void read_refused(const char *path, const char *why)
 	assert_null(strchr(err, '\n'));
 }
 
-/* On a load host the leader names the file: a FIFO would block the host for ever, and a device might never end. */
+/* On a load host the leader names the file: a FIFO would keep the host waiting for ever, a device could give bytes without end. */
 TEST_WITH(read__what_is_no_suite_file__refused_with_one_line, NULL, tear_down)
 {
 	char dir[SCRATCH_MAX], path[SCRATCH_MAX + 10];
@@ -222,7 +222,7 @@ TEST_WITH(read__what_is_no_suite_file__refused_with_one_line, NULL, tear_down)
 	f = fopen(path, "w");
 	assert_non_null(f);
 	read_refused(path, "line 1: ");
-	/* A little text that takes much memory once parsed. */
+	/* Little text that takes much memory once it is parsed. */
 	for (int i = 0; i < 300000; i++)
 		assert_true(fputs(i ? ",{}" : "[{}", f) >= 0);
 	assert_int_equal(fclose(f), 0);
@@ -252,7 +252,7 @@ static bool keeps[16];
 static uint64_t first_size;	/* of the last run */
 static unsigned n_runs;
 
-/* Replaces the run: one step for each size. */
+/* In the place of the run: a step for each size. */
 enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out)
 {
 	json_t *steps = json_array();
@@ -305,7 +305,7 @@ static enum run_exit run(const char *failing_entry)
 	return run_suite("--quiet --output results", five);
 }
 
-/* The suite's folder below `output`. */
+/* The suite's folder below another one. */
 static const char *folder_of(const char *output)
 {
 	static char path[600];
@@ -361,8 +361,8 @@ TEST_WITH(run__all_entries__one_folder_and_a_chapter_each, set_up, report_rig_te
 	json_t *o, *entry;
 
 	assert_int_equal(run(NULL), EXIT_CRITERION);
-	assert_string_equal(ran, "s-a s-b 1-1 1-2 2-2 2-1 s-e ");
-	/* The runs of a comparison have their own servers; the other entries share one. */
+	assert_string_equal(ran, "s-a s-b s-c-1-1 s-c-1-2 s-c-2-2 s-c-2-1 s-e ");
+	/* A comparison's runs have servers of their own; other entries share one. */
 	assert_true(keeps[0] && keeps[1] && !keeps[2] && keeps[6]);
 	o = read_results();
 	assert_string_equal(json_text_at(o, "status"), "completed");
@@ -372,7 +372,7 @@ TEST_WITH(run__all_entries__one_folder_and_a_chapter_each, set_up, report_rig_te
 	assert_string_equal(json_text_at(entry, "id"), "s-a");
 	assert_float_equal(json_number_at(entry, "server"), 1, 0);
 	assert_int_equal(json_array_size(json_at(entry, "steps")), 2);
-	assert_float_equal(json_number_at(json_array_get(json_at(entry, "steps"), 1), "bytes_per_s"), 128000, 0);
+	assert_float_equal(json_number_at(json_array_get(json_at(entry, "steps"), 1), "throughput_bytes_per_s"), 128000, 0);
 	assert_true(json_is_null(json_at(json_array_get(json_at(entry, "steps"), 1), "response_p99_9_ns")));
 	assert_float_equal(json_number_at(json_array_get(json_at(o, "entries"), 1), "server"), 1, 0);
 	entry = json_array_get(json_at(o, "entries"), 2);
@@ -402,7 +402,7 @@ TEST_WITH(run__an_entry_that_cannot_run__others_do, set_up, report_rig_tear_down
 	json_auto_t *o = NULL;
 
 	assert_int_equal(run("s-a"), EXIT_ENVIRONMENT);
-	assert_string_equal(ran, "s-a s-b 1-1 1-2 2-2 2-1 s-e ");
+	assert_string_equal(ran, "s-a s-b s-c-1-1 s-c-1-2 s-c-2-2 s-c-2-1 s-e ");
 	o = read_results();
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "entries"), 0), "status"), "failed");
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "entries"), 1), "status"), "ran");
@@ -417,7 +417,8 @@ static void write_file(const char *path, const char *text, size_t bytes)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* 10,000 regions of 1 GiB fit into no machine. */
+/* suite.json with another byte, or cut off, is reported on or refused with a line. */
+/* 10,000 regions of 1 GiB fit no machine. */
 TEST_WITH(run__sizes_beyond_memory__made_smaller_unless_the_command_line_has_them, set_up, report_rig_tear_down)
 {
 	static const char text[] = "\"workload\": \"large\", \"inflight\": 1, \"steps\": 10000, \"message-size\": \"1G\"";
@@ -436,12 +437,11 @@ TEST_WITH(run__sizes_beyond_memory__made_smaller_unless_the_command_line_has_the
 	json_decref(o);
 }
 
-/* A suite.json that is cut off or has another byte somewhere is reported on, or refused with a line. */
 TEST_WITH(report__damaged_suite_json__no_crash, set_up, report_rig_tear_down)
 {
-	static const char *const odd[] = { ("{\"schema_version\": 1, \"entries\": [7, null, {\"id\": 5, \"steps\": [1, {\"clients\": \"a\"}]}, "
+	static const char *const odd[] = { ("{\"schema_version\": 2, \"entries\": [7, null, {\"id\": 5, \"steps\": [1, {\"clients\": \"a\"}]}, "
 		"{\"id\": \"\\\"><b>\", \"folder\": \"../..\", \"comparison\": {\"points\": [1, {\"candidates\": [{\"rows\": [1]}]}]}}]}"),
-		"{\"schema_version\": 1}", "{\"schema_version\": 2}", "[]", "" };
+		"{\"schema_version\": 2}", "{\"schema_version\": 1}", "[]", "" };
 	char path[700], *text;
 	json_t *o;
 	size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/report/suite_report.c and suites/: how much a hostile suite.json or compare.json may cost. */
+/* Unit tests of loadgen/report/suite_report.c and suites/: what a hostile suite.json may cost. */
 #include "tests/unit/helpers/unit.h"
 
 #include <dlfcn.h>
@@ -12,22 +12,17 @@
 
 #define D REPORT_RIG_DIR
 
-static const char *const step_figures[] = {
-	"clients", "message_bytes", "connect_p50_ns", "connect_p99_ns", "connect_full_p50_ns", "connect_resumed_p50_ns", "messages_per_s",
-	"bytes_per_s", "to_server_bytes_per_s", "from_server_bytes_per_s", "response_mean_ns", "response_p50_ns", "one_way_p50_ns",
-	"response_p95_ns", "response_p99_ns", "response_p99_9_ns", "jitter_ratio", "churn_cycles_per_s", "churn_away_p50_ns",
-	"server_cpu_ns_per_operation", "generator_cpu_ns_per_operation",
-};
-
-static const char *const alternative_figures[] = {
-	"response_p50_ns", "response_p95_ns", "response_p99_ns", "response_p99_9_ns", "jitter_ratio", "throughput_msgs_per_s",
-	"throughput_bytes_per_s", "server_cpu_ns_per_message", "generator_cpu_ns_per_message", "connect_p50_ns", "connect_p99_ns",
+static const char *const figure_names[] = {
+	"clients", "message_bytes", "connect_p50_ns", "connect_p99_ns", "connect_full_p50_ns", "connect_resumed_p50_ns",
+	"throughput_msgs_per_s", "throughput_bytes_per_s", "to_server_bytes_per_s", "from_server_bytes_per_s", "response_mean_ns",
+	"response_p50_ns", "one_way_p50_ns", "response_p95_ns", "response_p99_ns", "response_p99_9_ns", "jitter_ratio",
+	"churn_cycles_per_s", "churn_away_p50_ns", "server_cpu_ns_per_message", "generator_cpu_ns_per_message",
 	"server_rss_bytes_per_client", "machine_kernel_bytes_per_client",
 };
 
 static unsigned long lookups;
 
-/* Replaces jansson's, to count lookups. */
+/* In the place of jansson's. */
 json_t *json_object_get(const json_t *object, const char *key)
 {
 	static json_t *(*real)(const json_t *, const char *);
@@ -38,16 +33,16 @@ json_t *json_object_get(const json_t *object, const char *key)
 	return real(object, key);
 }
 
-static json_t *figures(const char *const *names, size_t n)
+static json_t *figures(void)
 {
 	json_t *o = json_object();
 
-	for (size_t i = 0; i < n; i++)
-		json_object_set_new(o, names[i], json_integer((json_int_t)i + 1));
+	for (size_t i = 0; i < N_ELEMENTS(figure_names); i++)
+		json_object_set_new(o, figure_names[i], json_integer((json_int_t)i + 1));
 	return o;
 }
 
-/* n empty objects and a last one with all figures, so that only a search through all of them finds a figure. */
+/* n objects with nothing in them, and a last one that has all figures: to see that a figure is there takes all of them. */
 static json_t *nearly_empty(size_t n, json_t *last)
 {
 	json_t *a = json_array();
@@ -60,9 +55,11 @@ static json_t *nearly_empty(size_t n, json_t *last)
 
 static json_t *entry(unsigned number, size_t empty_steps)
 {
-	return json_pack("{s:o, s:o, s:s, s:i, s:{s:s, s:[s, s], s:b, s:b}, s:o}", "id", json_sprintf("e%u", number), "title", json_sprintf("entry %u", number),
-			 "status", "ran", "exit_status", 0, "options", "name", "a b", "compare", "x=1,2", "y=1,2", "verify", 1, "quiet", 0,
-			 "steps", nearly_empty(empty_steps, figures(step_figures, N_ELEMENTS(step_figures))));
+	return json_pack("{s:o, s:o, s:s, s:i, s:{s:s, s:[s, s], s:[i, i], s:b, s:b}, s:o}", "id",
+			 json_sprintf("e%u", number), "title", json_sprintf("entry %u", number), "status", "ran",
+			 "exit_status", 0, "options", "name", "a b", "compare", "x=1,2", "y=1,2", "steps", 1, 5, "verify", 1,
+			 "quiet", 0,
+			 "steps", nearly_empty(empty_steps, figures()));
 }
 
 static void write_json(const char *name, json_t *o)
@@ -74,7 +71,7 @@ static void write_json(const char *name, json_t *o)
 	json_decref(o);
 }
 
-/* Writes the report. Returns how many values it looked up. */
+/* Writes the report; how many values it looked up on the way. */
 static unsigned long looked_up(void)
 {
 	char err[512] = "";
@@ -91,12 +88,13 @@ TEST(steps__many__each_figure_looked_up_once)
 	enum { N = 20000 };
 	unsigned long n;
 
-	write_json("suite.json", json_pack("{s:i, s:s, s:[o]}", "schema_version", 1, "id", "x", "entries", entry(0, N)));
+	write_json("suite.json", json_pack("{s:i, s:s, s:[o]}", "schema_version", 2, "id", "x", "entries", entry(0, N)));
 	n = looked_up();
-	/* 512 rows of 21 figures, each looked up in all steps, would be 215 million. */
+	/* 512 rows of 23 figures, each looked for in all steps, would be 235 million. */
 	if (n > 5000000)
 		fail_msg("%lu lookups for %d steps", n, N);
-	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 --verify\n"));
+	assert_non_null(strstr(report_rig_read(D, "report.md"), "performance_test --name 'a b' --compare x=1,2 --compare y=1,2 "
+								"--steps 1,5 --verify\n"));
 }
 
 TEST(alternatives__many__each_figure_looked_up_once)
@@ -107,11 +105,11 @@ TEST(alternatives__many__each_figure_looked_up_once)
 
 	for (int i = 0; i < N; i++)
 		json_array_append_new(points, json_pack("{s:i, s:i, s:o}", "clients", 1, "message_bytes", i + 1, "figures",
-			nearly_empty(OF_POINT - 1, i == N - 1 ? figures(alternative_figures, N_ELEMENTS(alternative_figures)) :
-								json_object())));
-	write_json("compare.json", json_pack("{s:i, s:s, s:o}", "schema_version", 3, "baseline", "b", "points", points));
+			nearly_empty(OF_POINT - 1, i == N - 1 ? figures() : json_object())));
+	write_json("suite.json", json_pack("{s:i, s:[{s:{s:s, s:o}}]}", "schema_version", 2, "entries", "comparison",
+					   "baseline", "b", "points", points));
 	n = looked_up();
-	/* 8,192 rows of 13 figures, each looked up in all points, would be 1,700 million. */
+	/* 8,192 rows of 23 figures, each looked for in all points, would be 3,000 million. */
 	if (n > 20000000)
 		fail_msg("%lu lookups for %d points of %d alternatives", n, N, OF_POINT);
 }
@@ -125,7 +123,7 @@ TEST(entries_and_rows__more_than_any_suite_has__cut_off_and_said)
 
 	for (unsigned i = 0; i < 300; i++)
 		json_array_append_new(entries, entry(i, 600));
-	write_json("suite.json", json_pack("{s:i, s:s, s:o}", "schema_version", 1, "id", "x", "entries", entries));
+	write_json("suite.json", json_pack("{s:i, s:s, s:o}", "schema_version", 2, "id", "x", "entries", entries));
 	looked_up();
 	assert_int_equal(path_read(D "/report.md", 64 << 20, &text, &bytes), 0);
 	assert_non_null(strstr(text, "suite.json has 300 entries, and a suite has at most 64"));
@@ -150,6 +148,15 @@ TEST(file__dense__refused_before_it_is_parsed)
 	assert_true(suite_report_write(D, err, sizeof(err)) < 0);
 	assert_non_null(strstr(err, "/suite.json: would take about "));
 	free(text);
+}
+
+TEST(folder__of_an_older_comparison__refused_with_what_to_do)
+{
+	char err[512] = "";
+
+	report_rig_file(D, "compare.json", "{\"schema_version\": 3}");
+	assert_true(suite_report_write(D, err, sizeof(err)) < 0);
+	assert_non_null(strstr(err, "/compare.json: an older version of performance_test wrote it"));
 }
 
 TEST_EACH(report_rig_set_up, report_rig_tear_down)
