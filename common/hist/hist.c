@@ -43,6 +43,29 @@ void hist_free(struct hist *h)
 	free(h);
 }
 
+int hists_new(struct hist **v, size_t n)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = NULL;
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = hist_new(&v[i]);
+	return ret;
+}
+
+void hists_free(struct hist *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hist_free(v[i]);
+}
+
+void hists_add(struct hist *const *dst, struct hist *const *src, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hist_add(dst[i], src[i]);
+}
+
 static inline uint64_t add_saturated(uint64_t a, uint64_t b)
 {
 	uint64_t sum = a + b;

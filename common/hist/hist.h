@@ -9,6 +9,7 @@
 #define RAMPART_COMMON_HIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct hist;
@@ -23,6 +24,11 @@ struct hist;
 int hist_new(struct hist **out) __attribute__((warn_unused_result));
 /* `h` may be NULL. */
 void hist_free(struct hist *h);
+
+/* The same for each of n histograms. hists_new sets them to NULL first: hists_free may follow even if it fails. */
+int hists_new(struct hist **v, size_t n) __attribute__((warn_unused_result));
+void hists_free(struct hist *const *v, size_t n);
+void hists_add(struct hist *const *dst, struct hist *const *src, size_t n);	/* as hist_add */
 
 /* Counts a value, or the same value n times; n may be 0. Writer only. */
 void hist_record(struct hist *h, uint64_t value_ns);

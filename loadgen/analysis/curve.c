@@ -23,8 +23,8 @@ static bool is_of_curve(const json_t *step, const void *curve)
 {
 	const struct curve_rule *c = curve;
 
-	return !read_has_flag(step, "generator_saturated") && !read_has_flag(step, "clock_hole") &&
-	       !read_has_flag(step, "replies_stalled") && !json_is_object(json_object_get(step, "hard_failure")) &&
+	return !read_has_flag(step, VALIDITY_generator_saturated) && !read_has_flag(step, VALIDITY_clock_hole) &&
+	       !read_has_flag(step, VALIDITY_replies_stalled) && !json_is_object(json_object_get(step, "hard_failure")) &&
 	       (!isfinite(c->bytes) || json_number_at(step, "message_bytes") == c->bytes) &&
 	       (!isfinite(c->rate) || json_number_at(step, "offered_per_s") == c->rate);
 }

@@ -22,7 +22,7 @@ static bool is_of(const json_t *step, const void *arg)
 	return json_number_at(step, "target_clients") == w->clients && (isfinite(bytes) ? bytes : 0) == w->bytes;
 }
 
-static bool has_flag(const struct point *at, const char *flag)
+static bool has_flag(const struct point *at, enum validity flag)
 {
 	for (size_t i = 0; i < at->n; i++)
 		if (read_has_flag(at->steps[i], flag))
@@ -36,8 +36,8 @@ static struct offered_point point_of(const struct point *at)
 		.per_s = at->clients, .achieved_per_s = point_range(at, "throughput_msgs_per_s").value,
 		.p50_ns = point_range(at, "response_ns.p50").value, .p95_ns = point_range(at, "response_ns.p95").value,
 		.p99_ns = point_range(at, "response_ns.p99").value, .p99_9_ns = point_range(at, "response_ns.p99_9").value,
-		.lag_p99_ns = point_range(at, "schedule_lag_ns.p99").value, .behind = has_flag(at, "behind_schedule"),
-		.saturated = has_flag(at, "generator_saturated") || has_flag(at, "clock_hole"),
+		.lag_p99_ns = point_range(at, "schedule_lag_ns.p99").value, .behind = has_flag(at, VALIDITY_behind_schedule),
+		.saturated = has_flag(at, VALIDITY_generator_saturated) || has_flag(at, VALIDITY_clock_hole),
 	};
 }
 

@@ -10,6 +10,7 @@
 #include <sys/param.h>
 
 #include "common/base/json_at.h"
+#include "common/hist/latency_json.h"
 
 static double bytes_of(const json_t *step)
 {
@@ -112,7 +113,7 @@ double points_main_rate(const json_t *steps)
 			break;
 		swept |= is_same_point(first, step) && rate != json_number_at(first, "offered_per_s");
 		lowest = fmin(lowest, rate);
-		if (read_is_measured(step) && !read_has_flag(step, "behind_schedule"))
+		if (read_is_measured(step) && !read_has_flag(step, VALIDITY_behind_schedule))
 			highest = fmax(highest, rate); /* a NAN does not count */
 	}
 	return !swept ? NAN : isfinite(highest) ? highest : lowest;
@@ -202,13 +203,9 @@ struct estimate point_throughput(const struct point *p)
 /* The name of a percentile in a latency object; NULL for one that has none. */
 static const char *percentile_name(double percentile)
 {
-	static const struct { double percentile; const char *name; } names[] = {
-		{ 50, "p50" }, { 90, "p90" }, { 95, "p95" }, { 99, "p99" }, { 99.9, "p99_9" }, { 99.99, "p99_99" },
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].percentile == percentile)
-			return names[i].name;
+	for (size_t i = 0; i < LATENCY_PERCENTILES; i++)
+		if (latency_percentiles[i].percentile == percentile)
+			return latency_percentiles[i].name;
 	return NULL;
 }
 

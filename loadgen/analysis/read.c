@@ -38,14 +38,14 @@ bool read_is_measured(const json_t *step)
 	return read_amount(step, "measured_s") > 0 && isfinite(read_held(step));
 }
 
-bool read_has_flag(const json_t *step, const char *flag)
+bool read_has_flag(const json_t *step, enum validity flag)
 {
 	const json_t *flags = json_object_get(step, "validity");
 
 	for (size_t i = 0; i < json_array_size(flags); i++) {
 		const char *has = json_string_value(json_array_get(flags, i));
 
-		if (has && strcmp(has, flag) == 0)
+		if (has && strcmp(has, validity_flags[flag].name) == 0)
 			return true;
 	}
 	return false;
@@ -54,7 +54,7 @@ bool read_has_flag(const json_t *step, const char *flag)
 bool read_shares_machine(const json_t *run)
 {
 	for (size_t i = 0; i < read_n_steps(run); i++)
-		if (read_has_flag(read_step(run, i), "server_and_generator_share_the_machine"))
+		if (read_has_flag(read_step(run, i), VALIDITY_server_and_generator_share_the_machine))
 			return true;
 	return false;
 }

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "loadgen/analysis/stats.h"
+#include "loadgen/analysis/validity.h"
 
 /* Steps that are looked at; a run has dozens. */
 #define READ_STEPS_MAX 1024u
@@ -25,7 +26,7 @@ const json_t *read_step(const json_t *run, size_t i);
 double read_held(const json_t *step);
 bool read_is_measured(const json_t *step);
 /* True if the step's validity has the flag. */
-bool read_has_flag(const json_t *step, const char *flag);
+bool read_has_flag(const json_t *step, enum validity flag);
 /* The server was started by performance_test, so both ends share machine and device. */
 bool read_shares_machine(const json_t *run);
 

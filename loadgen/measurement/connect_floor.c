@@ -22,8 +22,8 @@ int connect_floor_new(struct connect_floor **out)
 
 	if (!ret)
 		ret = hist_new(&f->psn_generate);
-	for (int i = 0; i < STAGE_TIMED && !ret; i++)
-		ret = hist_new(&f->stages[i]);
+	if (!ret)
+		ret = hists_new(f->stages, STAGE_TIMED);
 	if (ret)
 		connect_floor_free(f);
 	else
@@ -35,8 +35,7 @@ void connect_floor_free(struct connect_floor *f)
 {
 	if (!f)
 		return;
-	for (int i = 0; i < STAGE_TIMED; i++)
-		hist_free(f->stages[i]);
+	hists_free(f->stages, STAGE_TIMED);
 	hist_free(f->psn_generate);
 	hist_free(f->total);
 	free(f);
@@ -49,11 +48,10 @@ bool connect_floor_add(struct connect_floor *f, const struct worker_stats *st)
 	f->tried++;
 	f->connected += connected;
 	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			hist_add(f->stages[i], st->stages[k][i]);
-		hist_add(f->total, st->total[k]);
+		hists_add(f->stages, st->hists.stages[k], STAGE_TIMED);
+		hist_add(f->total, st->hists.total[k]);
 	}
-	hist_add(f->psn_generate, st->psn_generate);
+	hist_add(f->psn_generate, st->hists.psn_generate);
 	fail_table_add(&f->failures, &st->failures);
 	return connected;
 }

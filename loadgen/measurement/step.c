@@ -22,34 +22,6 @@
 
 const char *const step_pools_names[] = { "unknown", "restored", "not_restored" };
 
-static int make_histograms(struct step *s)
-{
-	int ret = hist_new(&s->total);
-
-	if (!ret)
-		ret = hist_new(&s->psn_generate);
-	if (!ret)
-		ret = hist_new(&s->response);
-	if (!ret)
-		ret = hist_new(&s->service);
-	if (!ret)
-		ret = hist_new(&s->lag);
-	if (!ret)
-		ret = hist_new(&s->away_ns);
-	if (!ret)
-		ret = hist_new(&s->outage_ns);
-	for (int i = 0; i < WORKLOAD_KINDS_MAX && !ret; i++)
-		ret = hist_new(&s->kind_response[i]);
-	for (int i = 0; i < STAGE_TIMED && !ret; i++)
-		ret = hist_new(&s->stages[i]);
-	for (int k = 0; k < HANDSHAKE_N && !ret; k++) {
-		ret = hist_new(&s->kind_total[k]);
-		for (int i = 0; i < STAGE_TIMED && !ret; i++)
-			ret = hist_new(&s->kind_stages[k][i]);
-	}
-	return ret;
-}
-
 int step_new(uint32_t target, uint64_t bytes, uint32_t repetition, struct step **out)
 {
 	struct step *s = calloc(1, sizeof(*s));
@@ -61,7 +33,11 @@ int step_new(uint32_t target, uint64_t bytes, uint32_t repetition, struct step *
 	s->bytes = bytes;
 	s->repetition = repetition;
 	s->server_connected = -1;
-	ret = make_histograms(s);
+	ret = hists_new(s->hists.all, STEP_HISTS);
+	if (!ret)
+		ret = hists_new(s->stages, STAGE_TIMED);
+	if (!ret)
+		ret = hist_new(&s->total);
 	if (ret) {
 		step_free(s);
 		return ret;
@@ -74,34 +50,14 @@ void step_free(struct step *s)
 {
 	if (!s)
 		return;
-	for (int i = 0; i < STAGE_TIMED; i++)
-		hist_free(s->stages[i]);
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			hist_free(s->kind_stages[k][i]);
-		hist_free(s->kind_total[k]);
-	}
-	for (int i = 0; i < WORKLOAD_KINDS_MAX; i++)
-		hist_free(s->kind_response[i]);
+	json_t *const kept[] = { s->begin.server, s->end.server, s->marked, s->baseline, s->held, s->after, s->network_marked,
+				 s->network_connected, s->begin.network, s->end.network, s->hosts.network, s->hosts.connecting };
+
+	hists_free(s->hists.all, STEP_HISTS);
+	hists_free(s->stages, STAGE_TIMED);
 	hist_free(s->total);
-	hist_free(s->psn_generate);
-	hist_free(s->response);
-	hist_free(s->service);
-	hist_free(s->lag);
-	hist_free(s->away_ns);
-	hist_free(s->outage_ns);
-	json_decref(s->begin.server);
-	json_decref(s->end.server);
-	json_decref(s->marked);
-	json_decref(s->network_marked);
-	json_decref(s->network_connected);
-	json_decref(s->begin.network);
-	json_decref(s->end.network);
-	json_decref(s->baseline);
-	json_decref(s->held);
-	json_decref(s->after);
-	json_decref(s->hosts.network);
-	json_decref(s->hosts.connecting);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		json_decref(kept[i]);
 	for (uint32_t i = 0; i < s->n_targets; i++) {
 		hist_free(s->targets[i].total);
 		hist_free(s->targets[i].response);
@@ -162,17 +118,22 @@ static bool is_steady(const struct step *s)
 	       !(fabs(step_drift(s, true)) > STEP_STEADY_P99);
 }
 
+void step_add_fairness(struct step_fairness *to, const struct step_fairness *of)
+{
+	if (of->clients == 0)
+		return;
+	to->min = to->clients ? MIN(to->min, of->min) : of->min;
+	to->max = MAX(to->max, of->max);
+	to->clients += of->clients;
+	to->sum += of->sum;
+	to->squares += of->squares;
+}
+
 static void collect_fairness(struct step_fairness *f, const struct worker_fairness *of)
 {
-	uint64_t n = counter_get(&of->n), min = counter_get(&of->min), max = counter_get(&of->max);
-
-	if (n == 0)
-		return;
-	f->min = f->clients == 0 || min < f->min ? min : f->min;
-	f->max = max > f->max ? max : f->max;
-	f->clients += n;
-	f->sum += (double)counter_get(&of->sum);
-	f->squares += atomic_load((_Atomic double *)&of->squares);
+	step_add_fairness(f, &(struct step_fairness){
+		.clients = counter_get(&of->n), .sum = (double)counter_get(&of->sum), .min = counter_get(&of->min),
+		.max = counter_get(&of->max), .squares = atomic_load((_Atomic double *)&of->squares) });
 }
 
 static void collect_streams(struct step *s, const struct worker_stats *st)
@@ -193,7 +154,7 @@ static void collect_rates(struct step *s, const struct worker_stats *st, double 
 	s->carried_in += (double)counter_get(&st->carried_in_ns) / 1e9 / window_s;
 	s->carried_out += (double)counter_get(&st->carried_out_ns) / 1e9 / window_s;
 	for (unsigned i = 0; i < WORKLOAD_KINDS_MAX; i++)
-		s->kind_per_s[i] += (double)counter_get(&st->kinds[i].measured) / window_s;
+		s->kind_per_s[i] += (double)counter_get(&st->kind_measured[i]) / window_s;
 	s->sends_per_s += (double)counter_get(&st->sends_measured) / window_s;
 	s->measured_s = MAX(s->measured_s, window_s);
 }
@@ -202,9 +163,18 @@ static void collect_counters(struct step *s, const struct worker_stats *st)
 {
 #define STEP_ADD(a, b) ((a) + (b))
 #define STEP_MAX(a, b) MAX(a, b)
-#define X(type, name, rule, path) s->name = (type##_COUNTER)rule(s->name, counter_get(&st->name));
+#define X(type, name, rule, path) s->name = (type##_C)rule(s->name, counter_get(&st->name));
 	STEP_COUNTERS(X)
 #undef X
+}
+
+void step_add_hists(struct step *s, const union step_hists *of)
+{
+	hists_add(s->hists.all, of->all, STEP_HISTS);
+	for (int k = 0; k < HANDSHAKE_N; k++) {
+		hists_add(s->stages, of->stages[k], STAGE_TIMED);
+		hist_add(s->total, of->total[k]);
+	}
 }
 
 static void collect_worker(struct step *s, const struct worker_stats *st)
@@ -214,29 +184,13 @@ static void collect_worker(struct step *s, const struct worker_stats *st)
 	/* A worker whose device failed has not recorded when its measured time ended. */
 	if (t1 == 0 && s->generator_failed)
 		t1 = s->end.now_ns;
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++) {
-			hist_add(s->kind_stages[k][i], st->stages[k][i]);
-			hist_add(s->stages[i], st->stages[k][i]);
-		}
-		hist_add(s->kind_total[k], st->total[k]);
-		hist_add(s->total, st->total[k]);
-	}
-	hist_add(s->psn_generate, st->psn_generate);
-	hist_add(s->response, st->response);
-	hist_add(s->service, st->service);
-	hist_add(s->lag, st->lag);
-	hist_add(s->away_ns, st->away_ns);
-	hist_add(s->outage_ns, st->outage_ns);
+	step_add_hists(s, &st->hists);
 	fail_table_add(&s->retried, &st->retried);
 	collect_streams(s, st);
-	for (unsigned i = 0; i < WORKLOAD_KINDS_MAX; i++)
-		if (st->kinds[i].response)
-			hist_add(s->kind_response[i], st->kinds[i].response);
 	collect_counters(s, st);
 	s->messages_all += counter_get(&st->messages);
 	for (int k = 0; k < HANDSHAKE_N; k++)
-		s->messages_all += hist_count(st->stages[k][STAGE_FIRST_REPLY]);
+		s->messages_all += hist_count(st->hists.stages[k][STAGE_FIRST_REPLY]);
 	s->qps += counter_get(&st->qps);
 	s->cqs += counter_get(&st->cqs);
 	s->mrs += counter_get(&st->mrs);
@@ -256,8 +210,8 @@ static void collect_target(struct step_target *t, const struct worker_stats *st,
 	uint64_t t0 = counter_get(&st->measure_start_ns), t1 = counter_get(&st->measure_end_ns);
 
 	for (int k = 0; k < HANDSHAKE_N; k++)
-		hist_add(t->total, st->total[k]);
-	hist_add(t->response, st->response);
+		hist_add(t->total, st->hists.total[k]);
+	hist_add(t->response, st->hists.response);
 	t->attempted += (uint32_t)counter_get(&st->attempted);
 	t->failed += (uint32_t)counter_get(&st->failed);
 	t->dropped += (uint32_t)counter_get(&st->dropped);
@@ -351,7 +305,7 @@ bool step_has_hole(const struct step *s)
 
 bool step_is_stalled(const struct step *s)
 {
-	return s->reply_stall_ns > MAX(STEP_STALL_NS, STEP_STALL_MEDIANS * hist_percentile(s->response, 50));
+	return s->reply_stall_ns > MAX(STEP_STALL_NS, STEP_STALL_MEDIANS * hist_percentile(s->hists.response, 50));
 }
 
 uint32_t step_active(const struct step *s, const struct loadgen_config *cfg)
@@ -361,7 +315,7 @@ uint32_t step_active(const struct step *s, const struct loadgen_config *cfg)
 
 bool step_lacks_iterations(const struct step *s, const struct loadgen_config *cfg)
 {
-	return s->measured && hist_count(s->response) < cfg->iterations * cfg->wl->streams * step_active(s, cfg);
+	return s->measured && hist_count(s->hists.response) < cfg->iterations * cfg->wl->streams * step_active(s, cfg);
 }
 
 bool step_is_behind(const struct step *s)
@@ -374,9 +328,9 @@ double step_littles_residual(const struct step *s, const struct loadgen_config *
 	double population = (double)step_active(s, cfg) * (double)cfg->inflight * cfg->wl->streams;
 
 	if (!s->measured || population <= 0 || cfg->iterations || cfg->churn_per_s || s->outages ||
-	    loadgen_is_open_loop(cfg) || hist_count(s->response) == 0)
+	    loadgen_is_open_loop(cfg) || hist_count(s->hists.response) == 0)
 		return NAN;
-	return 1 - (s->messages_per_s * hist_mean(s->response) / 1e9 - s->carried_in + s->carried_out) / population;
+	return 1 - (s->messages_per_s * hist_mean(s->hists.response) / 1e9 - s->carried_in + s->carried_out) / population;
 }
 
 double step_window_s(const struct step *s)

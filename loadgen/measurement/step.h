@@ -92,59 +92,74 @@ struct step_hosts {
 	uint64_t max_skew_ns;		/* --max-skew; 0: the skew is not known */
 };
 
+/* The figures of a step that are added over the load hosts, apart from its counters, arrays and histograms: step_fields.c hands
+ * them from host to host. X(type, name, rule): the type (STEP_U32, STEP_U64, STEP_REAL, STEP_FLAG, STEP_FLOOR) and how values
+ * add up (STEP_ADD, STEP_MAX; of flags STEP_MAX is their OR). */
+#define STEP_SUMS(X) \
+	X(STEP_U32, target, STEP_ADD)		/* clients */ \
+	X(STEP_U32, senders, STEP_ADD)		/* clients that were to send (--active); `target` until the caller sets it */ \
+	X(STEP_REAL, offered_per_s, STEP_ADD)	/* part of `rate`, or --rate-per-client x senders; 0: closed loop */ \
+	X(STEP_U32, connected_peak, STEP_ADD)	/* when connecting ended */ \
+	X(STEP_U32, connected_held, STEP_ADD)	/* when traffic stopped, less those lost afterwards (step_collect) */ \
+	X(STEP_U64, connect_wall_ns, STEP_MAX)	/* from the first client's start until the last one was connected */ \
+	X(STEP_U64, span_ns, STEP_MAX)		/* from then until all were told to leave; 0: not known */ \
+	X(STEP_REAL, measured_s, STEP_MAX) \
+	X(STEP_REAL, messages_per_s, STEP_ADD) \
+	X(STEP_REAL, bytes_per_s, STEP_ADD) \
+	X(STEP_REAL, sends_per_s, STEP_ADD)	/* SENDs that carried the messages */ \
+	/* Time the operations in flight at the start and at the end of measuring had been in flight, over the measured \
+	 * time, for Little's law: throughput x mean latency wrongly includes the first and misses the second. */ \
+	X(STEP_REAL, carried_in, STEP_ADD) \
+	X(STEP_REAL, carried_out, STEP_ADD) \
+	X(STEP_FLAG, loopback, STEP_MAX)	/* server and generator are on one machine */ \
+	X(STEP_FLAG, started, STEP_MAX)		/* the workers were told to connect */ \
+	X(STEP_FLAG, measured, STEP_MAX)	/* there was a measured phase */ \
+	X(STEP_FLAG, generator_saturated, STEP_MAX) \
+	X(STEP_FLAG, step_timeout, STEP_MAX)	/* connecting took too long */ \
+	X(STEP_FLAG, replies_missing, STEP_MAX)	/* replies were missing 15 s after the measured time */ \
+	X(STEP_FLAG, generator_failed, STEP_MAX)	/* a worker's device failed */ \
+	X(STEP_FLOOR, floor, STEP_MAX)		/* the step was cut short because a machine fell below this floor */ \
+	X(STEP_U64, messages_all, STEP_ADD)	/* operations that ended in the whole step, plus answered first messages */ \
+	X(STEP_U64, qps, STEP_ADD)		/* this one and the next three: sums over the workers */ \
+	X(STEP_U64, cqs, STEP_ADD) \
+	X(STEP_U64, mrs, STEP_ADD) \
+	X(STEP_U64, pinned_bytes, STEP_ADD)
+
+/* C types of figures and counters. */
+#define STEP_U32_C uint32_t
+#define STEP_U64_C uint64_t
+#define STEP_REAL_C double
+#define STEP_FLAG_C bool
+#define STEP_FLOOR_C enum step_floor
+
 struct step {
-	uint32_t target;
-	uint64_t bytes;			/* size of a message or other operation */
-	uint32_t repetition;		/* from 1 */
-	/* The caller sets these up to `rate` after step_new; until then both numbers of senders are `target`. */
-	uint32_t of_all;		/* the step's clients on all hosts; 0: this host has all of them */
-	uint32_t cpus;			/* CPUs this process may run on; 0: not known */
-	uint32_t senders, senders_of_all;	/* clients that were to send (--active), on this host and on all */
-	uint64_t rate;			/* operations per second the clients of all hosts were to begin; 0: no --rate */
-	double offered_per_s;		/* this host's part of `rate`, or --rate-per-client x senders; 0: closed loop */
-#define STEP_U32_COUNTER uint32_t
-#define STEP_U64_COUNTER uint64_t
-#define X(type, name, rule, path) type##_COUNTER name;
+#define X(type, name, rule) type##_C name;
+	STEP_SUMS(X)
+#undef X
+#define X(type, name, rule, path) type##_C name;
 	STEP_COUNTERS(X)
 #undef X
-	uint32_t connected_peak;	/* when connecting ended */
-	uint32_t connected_held;	/* connected when traffic stopped, less those lost afterwards (step_collect) */
+	uint64_t bytes;			/* size of a message or other operation */
+	uint32_t repetition;		/* from 1 */
+	/* The caller sets these up to `rate` after step_new. */
+	uint32_t of_all;		/* the step's clients on all hosts; 0: this host has all of them */
+	uint32_t cpus;			/* CPUs this process may run on; 0: not known */
+	uint32_t senders_of_all;	/* as `senders`, on all hosts */
+	uint64_t rate;			/* operations per second the clients of all hosts were to begin; 0: no --rate */
 	int64_t server_connected;	/* the server's own count once all clients were connected; -1: unknown */
-	uint64_t connect_wall_ns;	/* from the first client's start until the last one was connected */
-	uint64_t span_ns;		/* from the first client's start until all were told to leave; 0: not known */
+	union step_hists hists;
 	struct hist *stages[STAGE_TIMED], *total;	/* full and resumed handshakes together */
-	struct hist *psn_generate;	/* a part of the stage psn_exchange */
-	struct hist *kind_stages[HANDSHAKE_N][STAGE_TIMED], *kind_total[HANDSHAKE_N];	/* by kind of handshake */
-	struct hist *away_ns, *outage_ns, *response;
-	struct hist *service, *lag;	/* open loop only */
 	uint64_t phase_ns[STAGE_TIMED];	/* with --phased: wall time of each phase; 0: not reached */
 	struct fail_table retried;	/* failures that led to another attempt */
 	struct step_fairness fairness, stream_fairness[WORKLOAD_STREAMS_MAX];
-	double measured_s;
-	double messages_per_s, bytes_per_s;
-	/* Time the operations in flight at the start and at the end of measuring had been in flight, over the measured
-	 * time, for Little's law: throughput x mean latency wrongly includes the first and misses the second. */
-	double carried_in, carried_out;
 	double kind_per_s[WORKLOAD_KINDS_MAX];	/* operations per second of each kind */
-	struct hist *kind_response[WORKLOAD_KINDS_MAX];
 	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];	/* struct worker_stream */
-	double sends_per_s;		/* SENDs that carried the messages */
-	bool loopback;			/* server and generator are on one machine */
-	bool started;			/* the workers were told to connect */
-	bool measured;			/* there was a measured phase */
 	bool steady;
-	bool generator_saturated;
-	bool step_timeout;		/* connecting took too long */
-	bool replies_missing;		/* replies were missing 15 s after the measured time */
-	bool generator_failed;		/* a worker's device failed */
-	enum step_floor floor;		/* the step was cut short because a machine fell below this floor */
 	bool floor_of_server;		/* the server's machine fell below the floor, not the generator's */
 	bool server_ended;		/* the server process that this run started has ended */
 	bool mark_lost;			/* the MARK was lost with its control session: server stages are unusable */
 	enum step_pools pools;
 	struct { uint32_t tried, connected; } follow_up;	/* clients tried one by one after the step; 0: none */
-	uint64_t messages_all;		/* operations that ended in the whole step, plus answered first messages */
-	uint64_t qps, cqs, mrs, pinned_bytes;	/* sums over the workers */
 	struct step_hosts hosts;
 	struct step_moment begin, end;	/* of the measured phase */
 	struct series_peak peak[SIDE_N];	/* from the step's begin to its end */
@@ -171,6 +186,9 @@ void step_keep_report(struct step *s, uint32_t target, enum step_report which, j
 /* Adds up the workers' counters at the end of the step. With several servers, worker i uses server i % n_targets. */
 void step_collect(struct step *s, struct worker *const *workers, uint32_t n_workers,
 		  const struct loadgen_config *cfg);
+/* Adds what a worker or host has. */
+void step_add_hists(struct step *s, const union step_hists *of);
+void step_add_fairness(struct step_fairness *to, const struct step_fairness *of);
 /* Call after step_collect for each worker whose device failed, to count the clients that were connected or connecting:
  * its thread ended with the device and cannot. `st` are the counters of the worker with this index. */
 void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats *st);

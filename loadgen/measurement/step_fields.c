@@ -10,39 +10,16 @@
 #define MOMENT(name, field) { name, offsetof(struct step_moment, field), STEP_U64, STEP_ADD, 1 }
 
 const struct step_field step_fields[] = {
-	FIELD(target, STEP_U32, STEP_ADD),
-	FIELD(senders, STEP_U32, STEP_ADD),
-	FIELD(offered_per_s, STEP_REAL, STEP_ADD),
+#define X(type, name, rule) FIELD(name, type, rule),
+	STEP_SUMS(X)
+#undef X
 #define X(type, name, rule, path) FIELD(name, type, rule),
 	STEP_COUNTERS(X)
 #undef X
-	FIELD(connected_peak, STEP_U32, STEP_ADD),
-	FIELD(connected_held, STEP_U32, STEP_ADD),
-	FIELD(connect_wall_ns, STEP_U64, STEP_MAX),
-	FIELD(span_ns, STEP_U64, STEP_MAX),
 	FIELDS(struct step, phase_ns, STEP_U64, STEP_MAX, STAGE_TIMED),
-	FIELD(measured_s, STEP_REAL, STEP_MAX),
-	FIELD(messages_per_s, STEP_REAL, STEP_ADD),
-	FIELD(carried_in, STEP_REAL, STEP_ADD),
-	FIELD(carried_out, STEP_REAL, STEP_ADD),
-	FIELD(bytes_per_s, STEP_REAL, STEP_ADD),
 	FIELDS(struct step, kind_per_s, STEP_REAL, STEP_ADD, WORKLOAD_KINDS_MAX),
 	FIELDS(struct step, stream_took_ns, STEP_REAL, STEP_ADD, WORKLOAD_STREAMS_MAX),
 	FIELDS(struct step, stream_waited_ns, STEP_REAL, STEP_ADD, WORKLOAD_STREAMS_MAX),
-	FIELD(sends_per_s, STEP_REAL, STEP_ADD),
-	FIELD(loopback, STEP_FLAG, STEP_MAX),
-	FIELD(started, STEP_FLAG, STEP_MAX),
-	FIELD(measured, STEP_FLAG, STEP_MAX),
-	FIELD(generator_saturated, STEP_FLAG, STEP_MAX),
-	FIELD(step_timeout, STEP_FLAG, STEP_MAX),
-	FIELD(replies_missing, STEP_FLAG, STEP_MAX),
-	FIELD(generator_failed, STEP_FLAG, STEP_MAX),
-	FIELD(floor, STEP_FLOOR, STEP_MAX),
-	FIELD(messages_all, STEP_U64, STEP_ADD),
-	FIELD(qps, STEP_U64, STEP_ADD),
-	FIELD(cqs, STEP_U64, STEP_ADD),
-	FIELD(mrs, STEP_U64, STEP_ADD),
-	FIELD(pinned_bytes, STEP_U64, STEP_ADD),
 	{ .name = NULL },
 };
 
@@ -74,6 +51,16 @@ const struct step_field step_target_fields[] = {
 	TARGET(failed, STEP_U32),
 	TARGET(dropped, STEP_U32),
 	TARGET(messages_per_s, STEP_REAL),
+	{ .name = NULL },
+};
+
+#define FAIRNESS(field, type, rule) FIELDS(struct step_fairness, field, type, rule, 1)
+const struct step_field step_fairness_fields[] = {
+	FAIRNESS(clients, STEP_U64, STEP_ADD),
+	FAIRNESS(sum, STEP_REAL, STEP_ADD),
+	FAIRNESS(squares, STEP_REAL, STEP_ADD),
+	FAIRNESS(min, STEP_U64, STEP_ADD),
+	FAIRNESS(max, STEP_U64, STEP_MAX),
 	{ .name = NULL },
 };
 
@@ -134,31 +121,19 @@ uint64_t step_field_most(const struct step_field *f)
 	return STEP_WHOLE_MOST;
 }
 
-static struct step_hist *put_hist(struct step_hist *to, struct hist *h, const char *group, const char *name)
+const char *step_hist_name(size_t i, char name[STEP_HIST_NAME])
 {
-	snprintf(to->name, sizeof(to->name), "%s%s", group, name);
-	to->hist = h;
-	return to + 1;
-}
+	static const char *const kinds[HANDSHAKE_N] = { "full", "resumed" };
+	static const char *const others[] = { "psn_generate", "away", "outage", "response", "service", "lag" };
+	size_t stages = HANDSHAKE_N * STAGE_TIMED, totals = stages + HANDSHAKE_N;
 
-void step_hists(const struct step *s, struct step_hist out[STEP_PACK_HISTS])
-{
-	static const char *const kinds[HANDSHAKE_N] = { "full.", "resumed." };
-	char number[16];
-
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			out = put_hist(out, s->kind_stages[k][i], kinds[k], stage_names[i]);
-		out = put_hist(out, s->kind_total[k], kinds[k], "total");
-	}
-	for (int i = 0; i < WORKLOAD_KINDS_MAX; i++) {
-		snprintf(number, sizeof(number), "%d", i);
-		out = put_hist(out, s->kind_response[i], "kind.", number);
-	}
-	out = put_hist(out, s->psn_generate, "", "psn_generate");
-	out = put_hist(out, s->away_ns, "", "away");
-	out = put_hist(out, s->outage_ns, "", "outage");
-	out = put_hist(out, s->response, "", "response");
-	out = put_hist(out, s->service, "", "service");
-	put_hist(out, s->lag, "", "lag");
+	if (i < stages)
+		snprintf(name, STEP_HIST_NAME, "%s.%s", kinds[i / STAGE_TIMED], stage_names[i % STAGE_TIMED]);
+	else if (i < totals)
+		snprintf(name, STEP_HIST_NAME, "%s.total", kinds[i - stages]);
+	else if (i < totals + WORKLOAD_KINDS_MAX)
+		snprintf(name, STEP_HIST_NAME, "kind.%zu", i - totals);
+	else
+		snprintf(name, STEP_HIST_NAME, "%s", others[i - totals - WORKLOAD_KINDS_MAX]);
+	return name;
 }

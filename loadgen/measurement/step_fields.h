@@ -25,6 +25,8 @@ struct step_field {
 extern const struct step_field step_fields[], step_moment_fields[];
 /* Fields of struct step_target, the part of a step that belongs to one of several servers. */
 extern const struct step_field step_target_fields[];
+/* Fields of struct step_fairness, which step_add_fairness adds. */
+extern const struct step_field step_fairness_fields[];
 
 /* Element `i` of a field in the struct at `base`. The `_whole` variant is exact for whole numbers of any size. */
 double step_field_get(const struct step_field *f, const void *base, uint32_t i);
@@ -37,12 +39,8 @@ uint64_t step_field_most(const struct step_field *f);
 #define STEP_WHOLE_MOST (UINT64_C(1) << 50)
 #define STEP_REAL_MOST	1e30
 
-#define STEP_PACK_HISTS (HANDSHAKE_N * (STAGE_TIMED + 1) + WORKLOAD_KINDS_MAX + 6)
-struct step_hist {
-	char name[48];
-	struct hist *hist;
-};
-/* Lists the step's histograms, except `stages` and `total`, which are the sums over full and resumed handshakes. */
-void step_hists(const struct step *s, struct step_hist out[STEP_PACK_HISTS]);
+/* Writes the name of an element of the array `all` of union step_hists. Returns `name`. */
+#define STEP_HIST_NAME 48
+const char *step_hist_name(size_t i, char name[STEP_HIST_NAME]);
 
 #endif

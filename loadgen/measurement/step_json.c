@@ -92,43 +92,20 @@ static json_t *machine_resources(const struct step *s)
 
 static json_t *validity_json(const struct step *s, const struct loadgen_config *cfg)
 {
-	const bool has[VALIDITY_FLAGS] = {
-		[VALIDITY_NOT_STEADY] = s->measured && !s->steady,
-		[VALIDITY_GENERATOR_SATURATED] = s->generator_saturated,
-		[VALIDITY_STEP_TIMEOUT] = s->step_timeout,
-		[VALIDITY_MEMORY_FLOOR] = s->floor == FLOOR_MEMORY,
-		[VALIDITY_CPU_FLOOR] = s->floor == FLOOR_CPU,
-		[VALIDITY_REPLIES_MISSING] = s->replies_missing,
-		[VALIDITY_CLOCK_HOLE] = step_has_hole(s),
-		[VALIDITY_REPLIES_STALLED] = step_is_stalled(s),
-		[VALIDITY_SERVER_POOLS_NOT_RESTORED] = s->pools == POOLS_NOT_RESTORED,
-		[VALIDITY_SERVER_POOLS_UNKNOWN] = s->pools == POOLS_UNKNOWN,
-		[VALIDITY_NOT_MEASURED] = !s->measured,
-		[VALIDITY_LITTLES_LAW_VIOLATED] = fabs(step_littles_residual(s, cfg)) > STEP_LITTLE_RESIDUAL,
-		[VALIDITY_CLIENTS_COME_AND_GO] = cfg->churn_per_s > 0,
-		[VALIDITY_OUTAGES] = s->outages > 0,
-		/* With several rails the server counts connections, not clients, and there may be several servers. */
-		[VALIDITY_SERVER_COUNTS_DIFFER] = cfg->n_rails < 2 && s->server_connected >= 0 &&
-						  s->server_connected != (int64_t)s->connected_peak,
-		[VALIDITY_BEHIND_SCHEDULE] = step_is_behind(s),
-		[VALIDITY_ITERATIONS_MISSING] = step_lacks_iterations(s, cfg),
-		[VALIDITY_RAILS_DROPPED] = s->rails_dropped > 0,
-		[VALIDITY_SKEW] = s->hosts.max_skew_ns && s->hosts.start_skew_ns > s->hosts.max_skew_ns,
-		[VALIDITY_HOST_LOST_CONTINUED] = s->hosts.host_lost,
-		[VALIDITY_SHARED_MACHINE] = !cfg->server,
-	};
 	json_t *a = json_array();
 
-	for (int i = 0; i < VALIDITY_FLAGS; i++)
-		if (has[i])
-			json_array_append_new(a, json_string(validity_flags[i].name));
+#define X(name, condition, badge, meaning) \
+	if (condition) \
+		json_array_append_new(a, json_string(#name));
+	VALIDITY_ROWS(X)
+#undef X
 	return a;
 }
 
 /* Connection times of one kind of TLS handshake; null if no handshake was of this kind. */
 static json_t *kind_json(const struct step *s, enum handshake_kind kind)
 {
-	return hist_count(s->kind_total[kind]) ? connect_json(s->kind_stages[kind], s->kind_total[kind], NULL) : json_null();
+	return hist_count(s->hists.total[kind]) ? connect_json(s->hists.stages[kind], s->hists.total[kind], NULL) : json_null();
 }
 
 /* Wall time of each phase divided by the number of connections attempted. */
@@ -150,7 +127,7 @@ static json_t *churn_json(const struct step *s, const struct loadgen_config *cfg
 
 	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:O}", "rate_target_per_s", (json_int_t)cfg->churn_per_s,
 		"cycles_per_s", json_number(s->measured_s > 0 ? (double)s->cycles / s->measured_s : NAN),
-		"away_ns", latency_json(s->away_ns), "qp_pool_hits", json_whole(hits), "qp_pool_misses", json_whole(misses),
+		"away_ns", latency_json(s->hists.away_ns), "qp_pool_hits", json_whole(hits), "qp_pool_misses", json_whole(misses),
 		"qp_pool_hit_ratio", json_number(hits / (hits + misses)),
 		"qp_pool_exhausted", json_whole(step_server_delta(s, "pools.qp.exhausted")),
 		"qp_recycle_ns", recycle ? recycle : json_null());
@@ -158,8 +135,8 @@ static json_t *churn_json(const struct step *s, const struct loadgen_config *cfg
 
 static json_t *outages_json(const struct step *s)
 {
-	return json_pack("{s:I, s:o}", "ended", (json_int_t)hist_count(s->outage_ns), "outage_ns",
-			 latency_json(s->outage_ns));
+	return json_pack("{s:I, s:o}", "ended", (json_int_t)hist_count(s->hists.outage_ns), "outage_ns",
+			 latency_json(s->hists.outage_ns));
 }
 
 static json_t *fairness_json(const struct step *s, const struct step_fairness *f)
@@ -176,7 +153,7 @@ static json_t *kind_figures(const struct step *s, const struct workload *wl, uns
 	double bytes = wl->kind_bytes[kind] ? wl->kind_bytes[kind] : (double)s->bytes;
 
 	return json_pack("{s:f, s:f, s:o}", "msgs_per_s", s->kind_per_s[kind], "bytes_per_s", s->kind_per_s[kind] * bytes,
-			 "response_ns", latency_json(s->kind_response[kind]));
+			 "response_ns", latency_json(s->hists.kind_response[kind]));
 }
 
 /* Figures of each direction of a workload with two; null for other workloads. */
@@ -221,7 +198,7 @@ static json_t *one_way_json(const struct step *s, const struct loadgen_config *c
 
 	if (!cfg->wl->round_trip || !s->measured || loadgen_is_open_loop(cfg))
 		return json_null();
-	o = latency_json(s->response);
+	o = latency_json(s->hists.response);
 	json_object_foreach_safe(o, next, key, v) {
 		if (strcmp(key, "count") == 0 || strcmp(key, "jitter") == 0)
 			continue;
@@ -363,13 +340,13 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		"connect_wall_s", (double)s->connect_wall_ns / 1e9, "steady", s->steady);
 
 	json_object_set_new(o, "drift", drift_json(s));
-	json_object_set_new(o, "connect_ns", connect_json(s->stages, s->total, s->psn_generate));
+	json_object_set_new(o, "connect_ns", connect_json(s->stages, s->total, s->hists.psn_generate));
 	json_object_set_new(o, "connect_longest", connect_longest_json(s->stages, s->total));
 	json_object_set_new(o, "connect_full_ns", kind_json(s, HANDSHAKE_FULL));
 	json_object_set_new(o, "connect_resumed_ns", kind_json(s, HANDSHAKE_RESUMED));
 	json_object_set_new(o, "handshakes", json_pack("{s:I, s:I}",
-		"full", (json_int_t)hist_count(s->kind_total[HANDSHAKE_FULL]),
-		"resumed", (json_int_t)hist_count(s->kind_total[HANDSHAKE_RESUMED])));
+		"full", (json_int_t)hist_count(s->hists.total[HANDSHAKE_FULL]),
+		"resumed", (json_int_t)hist_count(s->hists.total[HANDSHAKE_RESUMED])));
 	json_object_set_new(o, "phase_ns_per_connection", cfg->phased ? phases_json(s) : json_null());
 	json_object_set_new(o, "retried", fail_table_json(&s->retried));
 	json_object_set_new(o, "rates", rates_json(s));
@@ -379,12 +356,12 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "fairness", fairness_json(s, &s->fairness));
 	json_object_set_new(o, "memory", memory_json(s));
 	json_object_set(o, "server_stages_ns", stages ? stages : json_null());
-	json_object_set_new(o, "response_ns", latency_json(s->response));
+	json_object_set_new(o, "response_ns", latency_json(s->hists.response));
 	json_object_set_new(o, "offered_per_s", json_number(s->offered_per_s > 0 ? s->offered_per_s : NAN));
 	json_object_set_new(o, "one_way_ns", one_way_json(s, cfg));
 	/* In the closed loop a message is due when it is sent, so service and response time are the same. */
-	json_object_set_new(o, "service_ns", latency_json(loadgen_is_open_loop(cfg) ? s->service : s->response));
-	json_object_set_new(o, "schedule_lag_ns", loadgen_is_open_loop(cfg) ? latency_json(s->lag) : json_null());
+	json_object_set_new(o, "service_ns", latency_json(loadgen_is_open_loop(cfg) ? s->hists.service : s->hists.response));
+	json_object_set_new(o, "schedule_lag_ns", loadgen_is_open_loop(cfg) ? latency_json(s->hists.lag) : json_null());
 	json_object_set_new(o, "sent_late", loadgen_is_open_loop(cfg) ? json_integer((json_int_t)s->late) : json_null());
 	json_object_set_new(o, "measured_s", json_number(s->measured ? s->measured_s : NAN));
 	json_object_set_new(o, "throughput_msgs_per_s", json_number(has_messages(s, cfg) ? s->messages_per_s : NAN));

@@ -26,104 +26,101 @@ struct reader {
 	uint64_t window_ns;
 	bool usage_known;
 	uint32_t rank;
+	int ret;			/* the first failure; 0: none */
 	char *err;
 	size_t err_size;
 };
 
-static int damaged(struct reader *r, const char *name, const char *form, ...) __attribute__((format(printf, 3, 4)));
-static int damaged(struct reader *r, const char *name, const char *form, ...)
+/* Keeps the first failure. Reading goes on after it, because each member is checked by itself. */
+static void damaged(struct reader *r, const char *name, const char *form, ...) __attribute__((format(printf, 3, 4)));
+static void damaged(struct reader *r, const char *name, const char *form, ...)
 {
 	char why[128];
 	va_list args;
 
+	if (r->ret)
+		return;
 	va_start(args, form);
 	vsnprintf(why, sizeof(why), form, args);
 	va_end(args);
 	snprintf(r->err, r->err_size, "host %u handed in a damaged step: \"%.64s\" %s", r->rank, name, why);
-	return -EINVAL;
+	r->ret = -EINVAL;
 }
 
-/* --- numbers --- */
+static void fail(struct reader *r, int ret)
+{
+	if (!r->ret)
+		r->ret = ret;
+}
 
-static int get_whole(struct reader *r, const json_t *v, const char *name, uint64_t most, uint64_t *out)
+/* --- numbers: 0 or false if they are damaged --- */
+
+static uint64_t get_whole(struct reader *r, const json_t *v, const char *name, uint64_t most)
 {
 	json_int_t n = json_integer_value(v);
 
-	if (!json_is_integer(v) || n < 0 || (uint64_t)n > most)
-		return damaged(r, name, "is no whole number from 0 to %llu", (unsigned long long)most);
-	*out = (uint64_t)n;
+	if (json_is_integer(v) && n >= 0 && (uint64_t)n <= most)
+		return (uint64_t)n;
+	damaged(r, name, "is no whole number from 0 to %llu", (unsigned long long)most);
 	return 0;
 }
 
-static int get_real(struct reader *r, const json_t *v, const char *name, double *out)
+static double get_real(struct reader *r, const json_t *v, const char *name)
 {
-	*out = json_number_value(v);
-	if (!json_is_number(v) || !(*out >= 0) || *out > STEP_REAL_MOST)
-		return damaged(r, name, "is no number from 0 to %g", STEP_REAL_MOST);
+	double n = json_number_value(v);
+
+	if (json_is_number(v) && n >= 0 && n <= STEP_REAL_MOST)
+		return n;
+	damaged(r, name, "is no number from 0 to %g", STEP_REAL_MOST);
 	return 0;
 }
 
-static int get_flag(struct reader *r, const json_t *v, const char *name, bool *out)
+static bool get_flag(struct reader *r, const json_t *v, const char *name)
 {
-	*out = json_is_true(v);
-	return json_is_boolean(v) ? 0 : damaged(r, name, "is neither true nor false");
+	if (!json_is_boolean(v))
+		damaged(r, name, "is neither true nor false");
+	return json_is_true(v);
 }
 
-static int get_value(struct reader *r, const struct step_field *f, const json_t *v, void *base, uint32_t i)
+static void get_value(struct reader *r, const struct step_field *f, const json_t *v, void *base, uint32_t i)
 {
-	uint64_t whole = 0;
-	double real = 0;
-	bool flag = false;
-	int ret;
-
-	if (f->type == STEP_REAL) {
-		ret = get_real(r, v, f->name, &real);
-	} else if (f->type == STEP_FLAG) {
-		ret = get_flag(r, v, f->name, &flag);
-		whole = flag;
-	} else {
-		ret = get_whole(r, v, f->name, step_field_most(f), &whole);
-	}
-	if (!ret)
-		step_field_set(f, base, i, real, whole);
-	return ret;
+	if (f->type == STEP_REAL)
+		step_field_set(f, base, i, get_real(r, v, f->name), 0);
+	else if (f->type == STEP_FLAG)
+		step_field_set(f, base, i, 0, get_flag(r, v, f->name));
+	else
+		step_field_set(f, base, i, 0, get_whole(r, v, f->name, step_field_most(f)));
 }
 
-static int get_fields(struct reader *r, const struct step_field *f, const json_t *o, void *base)
+static void get_fields(struct reader *r, const struct step_field *f, const json_t *o, void *base)
 {
-	int ret = 0;
-
-	for (; f->name && !ret; f++) {
+	for (; f->name; f++) {
 		const json_t *v = json_object_get(o, f->name);
 
 		if (f->n > 1 && json_array_size(v) != f->n)
-			return damaged(r, f->name, "is no array of %u numbers", f->n);
-		for (uint32_t i = 0; i < f->n && !ret; i++)
-			ret = get_value(r, f, f->n > 1 ? json_array_get(v, i) : v, base, i);
+			damaged(r, f->name, "is no array of %u numbers", f->n);
+		for (uint32_t i = 0; i < f->n; i++)
+			get_value(r, f, f->n > 1 ? json_array_get(v, i) : v, base, i);
 	}
-	return ret;
 }
 
 /* --- the parts --- */
 
-static int get_hists(struct reader *r, const json_t *o)
+static void get_hist(struct reader *r, const json_t *o, const char *name, struct hist *h)
 {
-	struct step_hist hists[STEP_PACK_HISTS];
-	struct step *s = r->step;
-	int ret = 0;
+	int ret = hist_unpack(json_object_get(o, name), h);
 
-	step_hists(s, hists);
-	for (size_t i = 0; i < STEP_PACK_HISTS && !ret; i++) {
-		ret = hist_unpack(json_object_get(o, hists[i].name), hists[i].hist);
-		if (ret == -EINVAL || hist_count(hists[i].hist) > STEP_WHOLE_MOST)
-			ret = damaged(r, hists[i].name, "is no histogram");
-	}
-	for (int k = 0; k < HANDSHAKE_N && !ret; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			hist_add(s->stages[i], s->kind_stages[k][i]);
-		hist_add(s->total, s->kind_total[k]);
-	}
-	return ret;
+	if (ret == -EINVAL || hist_count(h) > STEP_WHOLE_MOST)
+		damaged(r, name, "is no histogram");
+	fail(r, ret);
+}
+
+static void get_hists(struct reader *r, const json_t *o)
+{
+	char name[STEP_HIST_NAME];
+
+	for (size_t i = 0; i < STEP_HISTS; i++)
+		get_hist(r, o, step_hist_name(i, name), r->step->hists.all[i]);
 }
 
 static bool is_failure(const json_t *row, struct fail *f, uint64_t *count)
@@ -143,142 +140,97 @@ static bool is_failure(const json_t *row, struct fail *f, uint64_t *count)
 	return true;
 }
 
-static int get_failures(struct reader *r, const json_t *o, const char *name, struct fail_table *t)
+static void get_failures(struct reader *r, const json_t *packed, const char *name, struct fail_table *t)
 {
-	const json_t *rows = json_object_get(o, "rows");
+	const json_t *o = json_object_get(packed, name), *rows = json_object_get(o, "rows");
 	size_t n = json_array_size(rows);
-	uint64_t overflow = 0, count;
+	uint64_t count;
 	struct fail f;
-	int ret = get_whole(r, json_object_get(o, "overflow"), name, STEP_WHOLE_MOST, &overflow);
 
-	if (ret)
-		return ret;
-	if (!json_is_array(rows) || n > FAIL_TABLE_MAX)
-		return damaged(r, name, "has not from 0 to %d rows", FAIL_TABLE_MAX);
+	counter_set(&t->overflow, get_whole(r, json_object_get(o, "overflow"), name, STEP_WHOLE_MOST));
+	if (!json_is_array(rows) || n > FAIL_TABLE_MAX) {
+		damaged(r, name, "has not from 0 to %d rows", FAIL_TABLE_MAX);
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
-		if (!is_failure(json_array_get(rows, i), &f, &count))
-			return damaged(r, name, "has a row that is no failure");
+		if (!is_failure(json_array_get(rows, i), &f, &count)) {
+			damaged(r, name, "has a row that is no failure");
+			return;
+		}
 		t->rows[i].fail = f.code == FAIL_CODE_OTHER ? f : fail_row(&f);
 		counter_set(&t->rows[i].count, count);
 	}
 	t->n = (uint32_t)n;
-	counter_set(&t->overflow, overflow);
-	return 0;
 }
 
-static int get_fairness(struct reader *r, const json_t *o, const char *name, struct step_fairness *f)
+static void get_streams(struct reader *r, const json_t *a)
 {
-	int ret = get_whole(r, json_object_get(o, "clients"), name, STEP_WHOLE_MOST, &f->clients);
-
-	if (!ret)
-		ret = get_real(r, json_object_get(o, "sum"), name, &f->sum);
-	if (!ret)
-		ret = get_real(r, json_object_get(o, "squares"), name, &f->squares);
-	if (!ret)
-		ret = get_whole(r, json_object_get(o, "min"), name, STEP_WHOLE_MOST, &f->min);
-	if (!ret)
-		ret = get_whole(r, json_object_get(o, "max"), name, STEP_WHOLE_MOST, &f->max);
-	return ret;
-}
-
-static int get_streams(struct reader *r, const json_t *a)
-{
-	int ret = 0;
-
 	if (json_array_size(a) != WORKLOAD_STREAMS_MAX)
-		return damaged(r, "streams", "is no array of %d", WORKLOAD_STREAMS_MAX);
-	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX && !ret; i++)
-		ret = get_fairness(r, json_array_get(a, i), "streams", &r->step->stream_fairness[i]);
-	return ret;
-}
-
-static int get_server(struct reader *r, const json_t *o, struct step_target *t)
-{
-	int ret = get_fields(r, step_target_fields, o, t);
-
-	if (!ret)
-		ret = hist_unpack(json_object_get(o, "total"), t->total);
-	if (!ret)
-		ret = hist_unpack(json_object_get(o, "response"), t->response);
-	if (ret == -EINVAL && !r->err[0])
-		ret = damaged(r, "servers", "has one with a histogram that is none");
-	return ret;
+		damaged(r, "streams", "is no array of %d", WORKLOAD_STREAMS_MAX);
+	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++)
+		get_fields(r, step_fairness_fields, json_array_get(a, i), &r->step->stream_fairness[i]);
 }
 
 /* Reads the parts of several servers; there must be as many as in the run's step. */
-static int get_servers(struct reader *r, const json_t *a, uint32_t n)
+static void get_servers(struct reader *r, const json_t *a, uint32_t n)
 {
 	static const uint32_t none[TARGETS_MAX];
 	struct step *s = r->step;
-	int ret;
 
 	if (!json_is_array(a) || json_array_size(a) != n || n > TARGETS_MAX)
-		return damaged(r, "servers", "is no array of %u", n);
-	if (!n)
-		return 0;
-	ret = step_make_targets(s, n, none);
-	for (uint32_t i = 0; i < n && !ret; i++)
-		ret = get_server(r, json_array_get(a, i), &s->targets[i]);
-	return ret;
+		damaged(r, "servers", "is no array of %u", n);
+	if (n && !r->ret)
+		fail(r, step_make_targets(s, n, none));
+	for (uint32_t i = 0; i < n && !r->ret; i++) {
+		const json_t *o = json_array_get(a, i);
+
+		get_fields(r, step_target_fields, o, &s->targets[i]);
+		get_hist(r, o, "total", s->targets[i].total);
+		get_hist(r, o, "response", s->targets[i].response);
+	}
 }
 
-static int get_intervals(struct reader *r, const json_t *a)
+static void get_intervals(struct reader *r, const json_t *a)
 {
 	struct step *s = r->step;
-	int ret = 0;
 
 	if (!json_is_array(a) || json_array_size(a) > STEP_INTERVALS_MAX)
-		return damaged(r, "intervals", "is no array of %d at most", STEP_INTERVALS_MAX);
-	for (; s->n_intervals < json_array_size(a) && !ret; s->n_intervals++) {
+		damaged(r, "intervals", "is no array of %d at most", STEP_INTERVALS_MAX);
+	for (; s->n_intervals < json_array_size(a) && !r->ret; s->n_intervals++) {
 		const json_t *one = json_array_get(a, s->n_intervals);
 
 		if (json_array_size(one) != 2)
-			return damaged(r, "intervals", "has one that is no pair");
-		ret = get_real(r, json_array_get(one, 0), "intervals", &s->intervals[s->n_intervals].t_s);
-		if (!ret)
-			ret = get_real(r, json_array_get(one, 1), "intervals", &s->intervals[s->n_intervals].messages_per_s);
+			damaged(r, "intervals", "has one that is no pair");
+		s->intervals[s->n_intervals].t_s = get_real(r, json_array_get(one, 0), "intervals");
+		s->intervals[s->n_intervals].messages_per_s = get_real(r, json_array_get(one, 1), "intervals");
 	}
-	return ret;
 }
 
-static int get_moment(struct reader *r, const json_t *o)
+static void get_moment(struct reader *r, const json_t *o)
 {
-	int ret = get_fields(r, step_moment_fields, o, &r->step->end);
-
-	if (!ret)
-		ret = get_whole(r, json_object_get(o, "window_ns"), "window_ns", STEP_WHOLE_MOST, &r->window_ns);
-	return ret ? ret : get_flag(r, json_object_get(o, "usage_known"), "usage_known", &r->usage_known);
+	get_fields(r, step_moment_fields, o, &r->step->end);
+	r->window_ns = get_whole(r, json_object_get(o, "window_ns"), "window_ns", STEP_WHOLE_MOST);
+	r->usage_known = get_flag(r, json_object_get(o, "usage_known"), "usage_known");
 }
 
-static int get_network(struct reader *r, const json_t *packed, const char *name, json_t **out)
+static json_t *get_network(struct reader *r, const json_t *packed, const char *name)
 {
 	json_t *side = json_object_get(packed, name);
 
 	if (!side || !network_side_is_sound(side))
-		return damaged(r, name, "is no network of a host");
-	*out = json_incref(side);
-	return 0;
+		damaged(r, name, "is no network of a host");
+	return json_incref(side);
 }
 
 /* Checks that the packed step has the same size and repetition as `into`. */
-static int get_identity(struct reader *r, const json_t *packed, const struct step *into)
+static void check_identity(struct reader *r, const json_t *packed, const struct step *into)
 {
-	uint64_t number = 0, bytes = 0, repetition = 0;
-	int ret = get_whole(r, json_object_get(packed, "pack"), "pack", 1, &number);
-
-	if (!ret)
-		ret = get_whole(r, json_object_get(packed, "bytes"), "bytes", STEP_WHOLE_MOST, &bytes);
-	if (!ret)
-		ret = get_whole(r, json_object_get(packed, "repetition"), "repetition", UINT32_MAX, &repetition);
-	if (ret)
-		return ret;
-	if (number != 1)
-		return damaged(r, "pack", "is not 1: it is of another version");
-	if (bytes != into->bytes)
-		return damaged(r, "bytes", "is not that of the run's step");
-	if (repetition != into->repetition)
-		return damaged(r, "repetition", "is not that of the run's step");
-	return 0;
+	if (get_whole(r, json_object_get(packed, "pack"), "pack", 1) != 1)
+		damaged(r, "pack", "is not 1: it is of another version");
+	if (get_whole(r, json_object_get(packed, "bytes"), "bytes", STEP_WHOLE_MOST) != into->bytes)
+		damaged(r, "bytes", "is not that of the run's step");
+	if (get_whole(r, json_object_get(packed, "repetition"), "repetition", UINT32_MAX) != into->repetition)
+		damaged(r, "repetition", "is not that of the run's step");
 }
 
 /* True if `v` is nested no deeper than `levels`. */
@@ -299,59 +251,45 @@ static bool nests_within(json_t *v, unsigned levels)
 }
 
 /* Checks the host's own figures: they are kept unchanged until the run ends and then written to run.json. */
-static int check_own(struct reader *r, json_t *own)
+static void check_own(struct reader *r, json_t *own)
 {
 	if (!json_is_object(own))
-		return damaged(r, "own", "is no object");
-	if (!nests_within(own, OWN_LEVELS_MAX))
-		return damaged(r, "own", "is nested deeper than %d levels", OWN_LEVELS_MAX);
-	if (json_dumpb(own, NULL, 0, JSON_COMPACT) > OWN_BYTES_MAX)
-		return damaged(r, "own", "is longer than %d bytes", OWN_BYTES_MAX);
-	return 0;
+		damaged(r, "own", "is no object");
+	else if (!nests_within(own, OWN_LEVELS_MAX))
+		damaged(r, "own", "is nested deeper than %d levels", OWN_LEVELS_MAX);
+	else if (json_dumpb(own, NULL, 0, JSON_COMPACT) > OWN_BYTES_MAX)
+		damaged(r, "own", "is longer than %d bytes", OWN_BYTES_MAX);
 }
 
-static int read_packed(struct reader *r, const json_t *packed, const struct step *into)
+static void read_packed(struct reader *r, const json_t *packed, const struct step *into)
 {
 	struct step *s = r->step;
-	int ret = get_identity(r, packed, into);
 
-	if (!ret)
-		ret = get_fields(r, step_fields, json_object_get(packed, "figures"), s);
-	if (!ret)
-		ret = get_moment(r, json_object_get(packed, "moment"));
-	if (!ret)
-		ret = get_hists(r, json_object_get(packed, "hists"));
-	if (!ret)
-		ret = get_failures(r, json_object_get(packed, "failures"), "failures", &s->failures);
-	if (!ret)
-		ret = get_failures(r, json_object_get(packed, "retried"), "retried", &s->retried);
-	if (!ret)
-		ret = get_fairness(r, json_object_get(packed, "fairness"), "fairness", &s->fairness);
-	if (!ret)
-		ret = get_streams(r, json_object_get(packed, "streams"));
-	if (!ret)
-		ret = get_servers(r, json_object_get(packed, "servers"), into->n_targets);
-	if (!ret)
-		ret = get_flag(r, json_object_get(packed, "steady"), "steady", &s->steady);
-	if (!ret)
-		ret = get_intervals(r, json_object_get(packed, "intervals"));
-	if (!ret)
-		ret = get_network(r, packed, "network", &s->hosts.network);
-	if (!ret)
-		ret = get_network(r, packed, "connecting", &s->hosts.connecting);
-	return ret ? ret : check_own(r, json_object_get(packed, "own"));
+	check_identity(r, packed, into);
+	get_fields(r, step_fields, json_object_get(packed, "figures"), s);
+	get_moment(r, json_object_get(packed, "moment"));
+	get_hists(r, json_object_get(packed, "hists"));
+	get_failures(r, packed, "failures", &s->failures);
+	get_failures(r, packed, "retried", &s->retried);
+	get_fields(r, step_fairness_fields, json_object_get(packed, "fairness"), &s->fairness);
+	get_streams(r, json_object_get(packed, "streams"));
+	get_servers(r, json_object_get(packed, "servers"), into->n_targets);
+	s->steady = get_flag(r, json_object_get(packed, "steady"), "steady");
+	get_intervals(r, json_object_get(packed, "intervals"));
+	s->hosts.network = get_network(r, packed, "network");
+	s->hosts.connecting = get_network(r, packed, "connecting");
+	check_own(r, json_object_get(packed, "own"));
 }
 
 /* Refuses sums that overflow 32 bits. 64-bit sums over STEP_HOSTS_MAX hosts cannot overflow. */
-static int check_room(struct reader *r, const struct step *into)
+static void check_room(struct reader *r, const struct step *into)
 {
 	for (const struct step_field *f = step_fields; f->name; f++)
 		if (f->type == STEP_U32 && f->rule == STEP_ADD && strcmp(f->name, "target") != 0 &&
 		    step_field_get_whole(f, into, 0) + step_field_get_whole(f, r->step, 0) > UINT32_MAX)
-			return damaged(r, f->name, "makes the sum over the hosts greater than %u", UINT32_MAX);
+			damaged(r, f->name, "makes the sum over the hosts greater than %u", UINT32_MAX);
 	if (into->hosts.n == STEP_HOSTS_MAX || r->rank >= STEP_HOSTS_MAX)
-		return damaged(r, "pack", "is of one host too many: a run has %d at most", STEP_HOSTS_MAX);
-	return 0;
+		damaged(r, "pack", "is of one host too many: a run has %d at most", STEP_HOSTS_MAX);
 }
 
 /* --- adding --- */
@@ -366,30 +304,6 @@ static void add_fields(const struct step_field *f, void *into, const void *from)
 			step_field_set(f, into, i, f->rule == STEP_ADD ? x + y : fmax(x, y),
 				       f->rule == STEP_ADD ? a + b : MAX(a, b));
 		}
-}
-
-static void add_hists(struct step *into, const struct step *from)
-{
-	struct step_hist to[STEP_PACK_HISTS], of[STEP_PACK_HISTS];
-
-	step_hists(into, to);
-	step_hists(from, of);
-	for (size_t i = 0; i < STEP_PACK_HISTS; i++)
-		hist_add(to[i].hist, of[i].hist);
-	for (int i = 0; i < STAGE_TIMED; i++)
-		hist_add(into->stages[i], from->stages[i]);
-	hist_add(into->total, from->total);
-}
-
-static void add_fairness(struct step_fairness *to, const struct step_fairness *of)
-{
-	if (of->clients == 0)
-		return;
-	to->min = to->clients ? MIN(to->min, of->min) : of->min;
-	to->max = MAX(to->max, of->max);
-	to->clients += of->clients;
-	to->sum += of->sum;
-	to->squares += of->squares;
 }
 
 static void add_servers(struct step *into, const struct step *from)
@@ -448,12 +362,12 @@ static void merge_host(struct step *into, const struct reader *r)
 	if (into->rate)
 		into->offered_per_s = (double)into->rate;
 	add_moment(into, r);
-	add_hists(into, s);
+	step_add_hists(into, &s->hists);
 	fail_table_add(&into->failures, &s->failures);
 	fail_table_add(&into->retried, &s->retried);
-	add_fairness(&into->fairness, &s->fairness);
+	step_add_fairness(&into->fairness, &s->fairness);
 	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++)
-		add_fairness(&into->stream_fairness[i], &s->stream_fairness[i]);
+		step_add_fairness(&into->stream_fairness[i], &s->stream_fairness[i]);
 	add_servers(into, s);
 	replace(&h->network, network_side_merge(h->network, s->hosts.network));
 	replace(&h->connecting, network_side_merge(h->connecting, s->hosts.connecting));
@@ -471,21 +385,19 @@ static void merge_host(struct step *into, const struct reader *r)
 int step_merge(struct step *into, uint32_t rank, const json_t *packed, char *err, size_t err_size)
 {
 	struct reader r = { .rank = rank, .err = err, .err_size = err_size };
-	int ret;
 
 	err[0] = '\0';
-	ret = step_new(0, into->bytes, into->repetition, &r.step);
-
-	if (!ret)
-		ret = read_packed(&r, packed, into);
-	if (!ret)
-		ret = check_room(&r, into);
-	if (!ret)
+	r.ret = step_new(0, into->bytes, into->repetition, &r.step);
+	if (!r.ret) {
+		read_packed(&r, packed, into);
+		check_room(&r, into);
+	}
+	if (!r.ret)
 		merge_host(into, &r);
-	if (ret == -ENOMEM)
+	if (r.ret == -ENOMEM)
 		snprintf(err, err_size, "this machine is out of memory");
 	step_free(r.step);
-	return ret;
+	return r.ret;
 }
 
 /* Copies the servers' reports, pools and peaks from the leader's step; the clients of each server are added by host. */

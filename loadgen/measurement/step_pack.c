@@ -38,12 +38,11 @@ static json_t *fields_json(const struct step_field *f, const void *base)
 
 static json_t *hists_json(const struct step *s)
 {
-	struct step_hist hists[STEP_PACK_HISTS];
 	json_t *o = json_object();
+	char name[STEP_HIST_NAME];
 
-	step_hists(s, hists);
-	for (size_t i = 0; i < STEP_PACK_HISTS; i++)
-		json_object_set_new(o, hists[i].name, hist_pack(hists[i].hist));
+	for (size_t i = 0; i < STEP_HISTS; i++)
+		json_object_set_new(o, step_hist_name(i, name), hist_pack(s->hists.all[i]));
 	return o;
 }
 
@@ -61,18 +60,12 @@ static json_t *failures_json(const struct fail_table *t)
 	return json_pack("{s:o, s:I}", "rows", rows, "overflow", (json_int_t)counter_get(&t->overflow));
 }
 
-static json_t *fairness_json(const struct step_fairness *f)
-{
-	return json_pack("{s:I, s:f, s:f, s:I, s:I}", "clients", (json_int_t)f->clients, "sum", f->sum, "squares", f->squares,
-			 "min", (json_int_t)f->min, "max", (json_int_t)f->max);
-}
-
 static json_t *streams_json(const struct step *s)
 {
 	json_t *a = json_array();
 
 	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++)
-		json_array_append_new(a, fairness_json(&s->stream_fairness[i]));
+		json_array_append_new(a, fields_json(step_fairness_fields, &s->stream_fairness[i]));
 	return a;
 }
 
@@ -100,32 +93,20 @@ static json_t *intervals_json(const struct step *s)
 	return a;
 }
 
-/* Counters are packed as their growth over the measured time, gauges as their value at its end. */
+/* Counters are packed as their growth over the measured time, gauges as their value at its end; what is not known is 0. */
 static json_t *moment_json(const struct step *s)
 {
 	const struct step_moment *a = &s->begin, *b = &s->end;
 	bool whole = a->now_ns > 0 && b->now_ns >= a->now_ns, known = whole && step_has_usage(a) && step_has_usage(b);
-	struct step_moment d = { .now_ns = 0 };
+	struct step_moment from = whole ? *a : *b, grown = { .now_ns = 0 };
 	json_t *o;
 
-	if (known) {
-		d.generator = b->generator;
-		d.generator.cpu_user_ns -= a->generator.cpu_user_ns;
-		d.generator.cpu_system_ns -= a->generator.cpu_system_ns;
-		d.generator.switches_voluntary -= a->generator.switches_voluntary;
-		d.generator.switches_involuntary -= a->generator.switches_involuntary;
-	}
-	if (whole) {
-		d.work = (struct ep_work){
-			.requests = b->work.requests - a->work.requests, .doorbells = b->work.doorbells - a->work.doorbells,
-			.signalled = b->work.signalled - a->work.signalled, .polls = b->work.polls - a->work.polls,
-			.empty_polls = b->work.empty_polls - a->work.empty_polls,
-			.completions = b->work.completions - a->work.completions,
-		};
-		d.payload_bytes = b->payload_bytes - a->payload_bytes;
-		d.one_sided_bytes = b->one_sided_bytes - a->one_sided_bytes;
-	}
-	o = fields_json(step_moment_fields, &d);
+	from.generator.rss_bytes = from.generator.fds = from.generator.threads = 0;
+	if (!known)
+		from.generator = b->generator;
+	for (const struct step_field *f = step_moment_fields; f->name; f++)
+		step_field_set(f, &grown, 0, 0, step_field_get_whole(f, b, 0) - step_field_get_whole(f, &from, 0));
+	o = fields_json(step_moment_fields, &grown);
 	json_object_set_new(o, "window_ns", json_integer(whole ? (json_int_t)(b->now_ns - a->now_ns) : 0));
 	json_object_set_new(o, "usage_known", json_boolean(known));
 	return o;
@@ -161,7 +142,7 @@ json_t *step_pack(const struct step *s, const struct loadgen_config *cfg, struct
 			 "bytes", (json_int_t)s->bytes, "repetition", (json_int_t)s->repetition,
 			 "figures", fields_json(step_fields, s), "moment", moment_json(s), "hists", hists_json(s),
 			 "failures", failures_json(&s->failures), "retried", failures_json(&s->retried),
-			 "fairness", fairness_json(&s->fairness), "streams", streams_json(s), "servers", servers_json(s),
+			 "fairness", fields_json(step_fairness_fields, &s->fairness), "streams", streams_json(s), "servers", servers_json(s),
 			 "steady", s->steady,
 			 "intervals", intervals_json(s), "network", network_json(s->begin.network, s->end.network, s->loopback),
 			 "connecting", network_json(s->network_marked, s->network_connected, s->loopback),

@@ -40,8 +40,8 @@ json_t *step_files_histograms(const struct step_files *f, const struct step *s, 
 	bool open_loop = s->measured && loadgen_is_open_loop(f->cfg);
 
 	return json_pack("{s:o, s:o, s:o}", "connect", write_histogram(f, s, "connect", s->total, connect), "response",
-			 s->measured ? write_histogram(f, s, "response", s->response, measured) : json_null(), "service",
-			 open_loop ? write_histogram(f, s, "service", s->service, measured) : json_null());
+			 s->measured ? write_histogram(f, s, "response", s->hists.response, measured) : json_null(), "service",
+			 open_loop ? write_histogram(f, s, "service", s->hists.service, measured) : json_null());
 }
 
 /* What a step adds to the file of --trace. */

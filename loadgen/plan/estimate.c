@@ -259,7 +259,7 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 	add_queues(&e->use, h->driver, &z, ends);
 	e->use.kernel += rails * n * MEMORY_TIME_WAIT_BYTES;
 	end_set_memory(e, in, h,
-		       MEMORY_GENERATOR_BYTES + ends * MEMORY_WORKER_BYTES + workers * WORKER_HISTS * HIST_BYTES +
+		       MEMORY_GENERATOR_BYTES + ends * MEMORY_WORKER_BYTES + workers * STEP_HISTS * HIST_BYTES +
 		       e->use.shared + e->use.process + rails * n * MEMORY_CLIENT_BYTES +
 		       ends * z.qps * MEMORY_POOL_SLOT_BYTES + connecting(in) * MEMORY_TLS_BYTES + pinned, 0,
 		       in->same_machine ? 0 : h->kernel_bytes);

@@ -325,7 +325,7 @@ uint64_t crew_connects(const struct crew *c)
 
 	for (uint32_t i = 0; i < c->n; i++)
 		for (int k = 0; k < HANDSHAKE_N; k++)
-			n += hist_count(worker_stats(c->workers[i])->total[k]);
+			n += hist_count(worker_stats(c->workers[i])->hists.total[k]);
 	return n;
 }
 
@@ -333,5 +333,5 @@ void crew_response(const struct crew *c, struct hist *out)
 {
 	hist_reset(out);
 	for (uint32_t i = 0; i < c->n; i++)
-		hist_add(out, worker_stats(c->workers[i])->response);
+		hist_add(out, worker_stats(c->workers[i])->hists.response);
 }

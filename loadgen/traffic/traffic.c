@@ -111,8 +111,8 @@ void traffic_reset(struct wclient *wc)
 
 static void record_open_loop(struct traffic *t, const struct stream_times *at, uint64_t now)
 {
-	hist_record(t->stats->service, now - at->sent_ns);
-	hist_record(t->stats->lag, at->sent_ns - at->due_ns);
+	hist_record(t->stats->hists.service, now - at->sent_ns);
+	hist_record(t->stats->hists.lag, at->sent_ns - at->due_ns);
 	if (at->sent_ns - at->due_ns > LATE_NS)
 		counter_add(&t->stats->late, 1);
 }
@@ -120,11 +120,10 @@ static void record_open_loop(struct traffic *t, const struct stream_times *at, u
 static void record_kind(struct traffic *t, unsigned stream, uint64_t number, uint64_t response_ns)
 {
 	const struct workload *wl = t->workload;
-	struct worker_kind *kind;
+	unsigned kind = wl->kind_of ? wl->kind_of(t->cfg, number) : stream;
 
-	kind = &t->stats->kinds[wl->kind_of ? wl->kind_of(t->cfg, number) : stream];
-	hist_record(kind->response, response_ns);
-	counter_add(&kind->measured, 1);
+	hist_record(t->stats->hists.kind_response[kind], response_ns);
+	counter_add(&t->stats->kind_measured[kind], 1);
 }
 
 /* Records head-of-line blocking: a stream carries its operations out in order, so each waits for the one before. */
@@ -154,7 +153,7 @@ static HOT_INLINE void record(struct traffic *t, const struct wclient *wc, unsig
 {
 	const struct stream_times *at = traffic_times(t, s, number);
 
-	hist_record(t->stats->response, now - at->due_ns);
+	hist_record(t->stats->hists.response, now - at->due_ns);
 	record_wait(&t->stats->streams[stream], s, at->due_ns, now);
 	if (t->records_more)
 		record_more(t, wc, stream, number, at, now);

@@ -4,6 +4,7 @@
 #ifndef RAMPART_LOADGEN_WORKER_STATS_H
 #define RAMPART_LOADGEN_WORKER_STATS_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -19,19 +20,27 @@ struct hist;
 /* Full and resumed TLS handshakes are kept apart. */
 enum handshake_kind { HANDSHAKE_FULL, HANDSHAKE_RESUMED, HANDSHAKE_N };
 
-/* Number of histograms in struct worker_stats. */
-#define WORKER_HISTS (HANDSHAKE_N * (STAGE_TIMED + 1) + WORKLOAD_KINDS_MAX + 6)
+/* The histograms of a worker; a step has the sums over its workers and hosts. */
+#define STEP_HISTS (HANDSHAKE_N * (STAGE_TIMED + 1) + WORKLOAD_KINDS_MAX + 6)
+union step_hists {
+	struct {
+		struct hist *stages[HANDSHAKE_N][STAGE_TIMED];
+		struct hist *total[HANDSHAKE_N];	/* from the intended start until live */
+		struct hist *kind_response[WORKLOAD_KINDS_MAX];	/* for workloads with kinds */
+		struct hist *psn_generate;	/* a part of the stage psn_exchange */
+		struct hist *away_ns;	/* from leaving to being connected again, while measuring */
+		struct hist *outage_ns;	/* from losing a connection to being connected again */
+		struct hist *response;	/* of measured operations, from when they were due */
+		struct hist *service, *lag;	/* open loop: from sent to end, and from due to sent */
+	};
+	struct hist *all[STEP_HISTS];
+};
+static_assert(sizeof(union step_hists) == STEP_HISTS * sizeof(struct hist *), "all has each histogram");
 
 /* Distribution of measured operations over the active clients: number of clients, sum, sum of squares, extremes. */
 struct worker_fairness {
 	counter n, sum, min, max;
 	_Atomic double squares;
-};
-
-/* Measured operations of a kind (struct workload); `response` is from when they were due. */
-struct worker_kind {
-	counter measured;
-	struct hist *response;
 };
 
 /* Measured operations of a stream: their total time, and the part of it during which an earlier operation of the same
@@ -53,7 +62,7 @@ struct worker_stats {
 	counter away;		/* clients that left or were lost, and have not returned yet */
 	counter unproved;	/* 1: no client connects any more, because the server kept failing to prove itself */
 	counter messages, messages_measured, in_flight;		/* operations of the workload */
-	struct worker_kind kinds[WORKLOAD_KINDS_MAX];		/* for workloads with kinds */
+	counter kind_measured[WORKLOAD_KINDS_MAX];		/* for workloads with kinds */
 	struct worker_stream streams[WORKLOAD_STREAMS_MAX];	/* for workloads with several streams */
 	counter sends_measured;		/* SENDs that carried measured messages, where messages may share SENDs */
 	counter measure_start_ns, measure_end_ns;
@@ -68,13 +77,7 @@ struct worker_stats {
 	counter qps, cqs, mrs, pinned_bytes, bufs_missing;
 	counter completions, polls, wakeups;	/* since the worker started: sum of struct pump_counts over its rails */
 	struct worker_fairness fair;
-	struct hist *stages[HANDSHAKE_N][STAGE_TIMED];
-	struct hist *psn_generate;	/* a part of the stage psn_exchange */
-	struct hist *total[HANDSHAKE_N];	/* from the intended start until live */
-	struct hist *away_ns;	/* from leaving to being connected again, while measuring */
-	struct hist *outage_ns;	/* from losing a connection to being connected again */
-	struct hist *response;	/* of measured operations, from when they were due */
-	struct hist *service, *lag;	/* open loop: from sent to end, and from due to sent */
+	union step_hists hists;
 	struct effective effective;	/* published with the counters; settings of a queue pair after connecting */
 	struct fail_table failures, retried;
 };

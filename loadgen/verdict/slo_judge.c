@@ -7,6 +7,7 @@
 
 #include "common/base/json_at.h"
 #include "common/hist/hist.h"
+#include "common/hist/latency_json.h"
 #include "loadgen/measurement/rates.h"
 #include "loadgen/measurement/step.h"
 
@@ -24,12 +25,12 @@ static const char *unit_of(const struct slo_term *t)
 static const struct hist *hist_of(const struct slo_term *t, const struct step *s)
 {
 	switch (t->subject) {
-	case SLO_RESPONSE: return s->response;
+	case SLO_RESPONSE: return s->hists.response;
 	/* In a closed loop an operation is due when it is sent, so service time is response time. */
-	case SLO_SERVICE: return hist_count(s->service) ? s->service : s->response;
-	case SLO_LAG: return s->lag;
+	case SLO_SERVICE: return hist_count(s->hists.service) ? s->hists.service : s->hists.response;
+	case SLO_LAG: return s->hists.lag;
 	case SLO_CONNECT: return s->total;
-	case SLO_PSN_GENERATE: return s->psn_generate;
+	case SLO_PSN_GENERATE: return s->hists.psn_generate;
 	case SLO_STAGE: return s->stages[t->stage];
 	case SLO_CPU_PER_OP:
 	case SLO_ERRORS:
@@ -56,13 +57,6 @@ static double latency_of(const struct slo_term *t, const struct hist *h)
 	return hist_supports(h, t->percentile) ? (double)hist_percentile(h, t->percentile) : NAN;
 }
 
-static double jitter_of(const struct hist *h)
-{
-	double p50 = (double)hist_percentile(h, 50);
-
-	return hist_supports(h, 99) && p50 > 0 ? (double)hist_percentile(h, 99) / p50 : NAN;
-}
-
 static double measure(const struct slo_term *t, const struct step *s)
 {
 	struct rates r = rates_of(s);
@@ -72,7 +66,7 @@ static double measure(const struct slo_term *t, const struct step *s)
 	case SLO_TIMEOUTS: return rates_ratio(&r, r.timeouts);
 	case SLO_RETRIES: return rates_ratio(&r, r.retries);
 	case SLO_REFUSALS: return rates_ratio(&r, r.refusals);
-	case SLO_JITTER: return jitter_of(s->response);
+	case SLO_JITTER: return latency_jitter(s->hists.response);
 	case SLO_ERRORS: return s->target ? (double)(s->failed + s->dropped) / s->target : NAN;
 	case SLO_MSGS_RATE: return s->measured ? s->messages_per_s : NAN;
 	case SLO_BYTES_RATE: return s->measured ? s->bytes_per_s : NAN;

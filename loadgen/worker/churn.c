@@ -106,10 +106,10 @@ void churn_on_back(struct churn *ch, struct wclient *wc)
 	wc->away = false;
 	counter_take(&t->stats->away);
 	if (was_lost) {
-		hist_record(t->stats->outage_ns, backoff_end(&wc->backoff, clock_now_ns()));
+		hist_record(t->stats->hists.outage_ns, backoff_end(&wc->backoff, clock_now_ns()));
 	} else if (t->measuring) {
 		counter_add(&t->stats->cycles, 1);
-		hist_record(t->stats->away_ns, clock_now_ns() - wc->left_ns);
+		hist_record(t->stats->hists.away_ns, clock_now_ns() - wc->left_ns);
 	}
 	if (t->on && was_lost)
 		traffic_resume_client(wc);

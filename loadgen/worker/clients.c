@@ -40,10 +40,10 @@ static void record_stages(struct connector *k, const struct client_conn *c)
 	kind = info.resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
 	for (int i = 0; i < STAGE_TIMED; i++)
 		if (stage_applies((enum stage)i, (enum transport)k->cfg->transport) && (i != STAGE_FIRST_REPLY || has_reply))
-			hist_record(k->stats->stages[kind][i], info.stage_ns[i]);
+			hist_record(k->stats->hists.stages[kind][i], info.stage_ns[i]);
 	if (k->cfg->transport == TRANSPORT_RDMA)
-		hist_record(k->stats->psn_generate, info.psn_generate_ns);
-	hist_record(k->stats->total[kind], info.total_ns);
+		hist_record(k->stats->hists.psn_generate, info.psn_generate_ns);
+	hist_record(k->stats->hists.total[kind], info.total_ns);
 	count_stale(k, &info);
 }
 

@@ -111,14 +111,14 @@ double found_most_held(const struct points *points)
 	return most;
 }
 
-struct found_flag found_flag(const struct points *points, const char *name)
+struct found_flag found_flag(const struct points *points, enum validity flag)
 {
 	struct found_flag f = { .least = INFINITY };
 
 	for (size_t i = 0; i < points->n; i++)
 		for (size_t k = 0; k < points->v[i].n; k++) {
 			f.of++;
-			if (!read_has_flag(points->v[i].steps[k], name))
+			if (!read_has_flag(points->v[i].steps[k], flag))
 				continue;
 			f.steps++;
 			f.least = fmin(f.least, points->v[i].clients);

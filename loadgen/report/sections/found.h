@@ -5,6 +5,7 @@
 #define RAMPART_LOADGEN_REPORT_FOUND_H
 
 #include "common/wire/transport.h"
+#include "loadgen/analysis/validity.h"
 #include "loadgen/report/sections/page.h"
 
 struct found {
@@ -44,7 +45,7 @@ struct found_flag {
 	size_t steps, of;
 	double least;			/* clients of the smallest such step */
 };
-struct found_flag found_flag(const struct points *points, const char *name);
+struct found_flag found_flag(const struct points *points, enum validity flag);
 
 /* The load hosts that had no more to give, of a run on several, in the smallest such step of `clients` at least: "load2,
  * load5"; "" if there were none. Kept until page_free. */

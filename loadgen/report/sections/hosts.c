@@ -78,7 +78,7 @@ static const char *lost_words(struct page *p, const json_t *host)
 static void add_part(struct page *p, struct doc_table *t, size_t rank, const json_t *part)
 {
 	const json_t *own = json_object_get(part, "own");
-	bool saturated = read_has_flag(own, "generator_saturated");
+	bool saturated = read_has_flag(own, VALIDITY_generator_saturated);
 
 	page_cells(t, "s000001112s", name_of(p, rank), read_amount(part, "share"), read_amount(own, "connected_held"), rate_of(part),
 		   rate_of_each(part), read_amount(own, "failed") + read_amount(own, "dropped"),
@@ -99,7 +99,7 @@ static void table_load(struct page *p, size_t index)
 	for (size_t i = 0; i < n_hosts(p); i++) {
 		const json_t *part = part_of(p, i, index);
 
-		page_add(t, read_has_flag(json_object_get(part, "own"), "generator_saturated") || !part ? DOC_WARN : DOC_PLAIN, "");
+		page_add(t, read_has_flag(json_object_get(part, "own"), VALIDITY_generator_saturated) || !part ? DOC_WARN : DOC_PLAIN, "");
 		add_part(p, t, i, part);
 	}
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/hist/hist.h"
+#include "common/hist/latency_json.h"
 #include "common/base/json_at.h"
 
 #define BINS_MAX 60
@@ -24,7 +25,7 @@ struct shown {
 	const json_t *step;
 	const char *label;		/* "100 clients" */
 	double *response, *service;	/* us, by the spectrum; all NAN: there is none */
-	double count, max_us, p50, p90, p95, p99;
+	double count, max_us, us[LATENCY_PERCENTILES];
 	double low[BINS_MAX + 1], bins[BINS_MAX + 1];	/* us, from there to the next; samples */
 };
 
@@ -71,10 +72,8 @@ static bool read_shown(struct page *p, const struct point *at, const json_t *ste
 		return false;
 	s->count = (double)hist_count(h);
 	s->max_us = (double)hist_max(h) / 1e3;
-	s->p50 = percentile_us(h, 50);
-	s->p90 = percentile_us(h, 90);
-	s->p95 = percentile_us(h, 95);
-	s->p99 = percentile_us(h, 99);
+	for (int i = 0; i < LATENCY_PERCENTILES; i++)
+		s->us[i] = percentile_us(h, latency_percentiles[i].percentile);
 	read_spectrum(h, s->response);
 	read_bins(h, s);
 	h = source_histogram(p->source, step, "service");
@@ -163,10 +162,8 @@ static void show_bins(struct page *p, const struct shown *s)
 
 	page_series(&c, (struct chart_series){ .label = s->label, .mark = CHART_BARS, .x = s->low, .y = s->bins,
 		.n = BINS_MAX + 1 });
-	page_rule(&c, s->p50, true, false, "p50");
-	page_rule(&c, s->p90, true, false, "p90");
-	page_rule(&c, s->p95, true, false, "p95");
-	page_rule(&c, s->p99, true, false, "p99");
+	for (int i = LATENCY_P50; i <= LATENCY_P99; i++)
+		page_rule(&c, s->us[i], true, false, latency_percentiles[i].name);
 	page_chart(p, "histogram-chart", page_text(p, "How often each round trip came, %s", s->label), &c,
 		   "Messages by their round trip, with the percentiles marked.");
 	t = page_table(p, "histogram", "Messages by round trip; each row reaches from its figure to that of the next "
@@ -212,7 +209,7 @@ static bool read_capacity(struct page *p, const struct shown *largest, struct sh
 
 static void say_jitter(struct page *p, const struct shown *s)
 {
-	double jitter = s->p99 / s->p50;
+	double jitter = s->us[LATENCY_P99] / s->us[LATENCY_P50];
 	const char *tail = jitter >= JITTER_NOTABLE ?
 			   "the tail is far from the median, as when messages now and then wait for something" :
 			   "the tail is close to the median";
@@ -220,7 +217,8 @@ static void say_jitter(struct page *p, const struct shown *s)
 	if (isfinite(jitter))
 		doc_text(p->doc, "jitter", "With %s half of the %s round trips took at most %s, 99 %% at most %s, the "
 			 "slowest %s. The jitter ratio p99/p50 is %.2g: %s.", s->label, page_count(p, s->count),
-			 page_ns(p, s->p50 * 1e3), page_ns(p, s->p99 * 1e3), page_ns(p, s->max_us * 1e3), jitter, tail);
+			 page_ns(p, s->us[LATENCY_P50] * 1e3), page_ns(p, s->us[LATENCY_P99] * 1e3),
+			 page_ns(p, s->max_us * 1e3), jitter, tail);
 	else
 		doc_text(p->doc, "jitter-unknown", "With %s there are too few round trips (%s) for a p99.", s->label,
 			 page_count(p, s->count));

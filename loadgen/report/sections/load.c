@@ -232,7 +232,7 @@ static void say_open_loop(struct page *p)
 
 static void say_saturation(struct page *p)
 {
-	struct found_flag flag = found_flag(p->points, "generator_saturated");
+	struct found_flag flag = found_flag(p->points, VALIDITY_generator_saturated);
 	const char *hosts = found_hosts_at_limit(p, 0);
 
 	if (*hosts)

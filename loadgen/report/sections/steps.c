@@ -102,14 +102,14 @@ static bool lacks(const json_t *step, const char *count, const char *percentile)
 /* Too few intervals were measured to tell whether the step was steady. */
 static bool is_too_short(const json_t *step)
 {
-	return read_has_flag(step, validity_flags[VALIDITY_NOT_STEADY].name) &&
+	return read_has_flag(step, VALIDITY_not_steady) &&
 	       !isfinite(json_number_at(step, "drift.throughput_ratio")) && !isfinite(json_number_at(step, "drift.p99_ratio"));
 }
 
 static bool has_caveat(const struct page *p, const json_t *step, int caveat)
 {
 	switch (caveat) {
-	case VALIDITY_NOT_STEADY: return read_has_flag(step, validity_flags[caveat].name) && !is_too_short(step);
+	case VALIDITY_not_steady: return read_has_flag(step, caveat) && !is_too_short(step);
 	case TOO_SHORT: return is_too_short(step);
 	case FEW_CONNECTIONS: return lacks(step, "connect_ns.total.count", "connect_ns.total.p99");
 	case FEW_OPERATIONS: return lacks(step, "response_ns.count", "response_ns.p99_9");
@@ -117,12 +117,12 @@ static bool has_caveat(const struct page *p, const json_t *step, int caveat)
 				  json_number_at(step, "response_ns.count") == 0;
 	case NO_SERVER_CPU: return json_is_null(json_at(step, "resources.server.cpu_user_s"));
 	}
-	return validity_flags[caveat].badge && read_has_flag(step, validity_flags[caveat].name);
+	return validity_flags[caveat].badge && read_has_flag(step, caveat);
 }
 
 static const char *caveat_words(struct page *p, int caveat)
 {
-	const char *hosts = caveat == VALIDITY_GENERATOR_SATURATED ? found_hosts_at_limit(p, 0) : "";
+	const char *hosts = caveat == VALIDITY_generator_saturated ? found_hosts_at_limit(p, 0) : "";
 
 	switch (caveat) {
 	case TOO_SHORT: return "measured for too short a time to tell whether it was steady; a longer --duration has more intervals";

@@ -18,8 +18,8 @@ static void add_flag_badges(struct page *p)
 {
 	for (int i = 0; i < VALIDITY_FLAGS; i++) {
 		const struct validity_flag *v = &validity_flags[i];
-		struct found_flag f = found_flag(p->points, v->name);
-		const char *hosts = i == VALIDITY_GENERATOR_SATURATED ? found_hosts_at_limit(p, 0) : "";
+		struct found_flag f = found_flag(p->points, i);
+		const char *hosts = i == VALIDITY_generator_saturated ? found_hosts_at_limit(p, 0) : "";
 
 		if (f.steps && v->badge)
 			doc_badge(p->doc, DOC_WARN, page_text(p, "badge-%s", v->name),

@@ -374,8 +374,8 @@ static void assert_parts(const struct worker_stats *st)
 	uint64_t of_kinds = 0, inflight = options.inflight;
 
 	for (int k = 0; k < WORKLOAD_KINDS_MAX; k++) {
-		assert_int_equal(hist_count(st->kinds[k].response), counter_get(&st->kinds[k].measured));
-		of_kinds += counter_get(&st->kinds[k].measured);
+		assert_int_equal(hist_count(st->hists.kind_response[k]), counter_get(&st->kind_measured[k]));
+		of_kinds += counter_get(&st->kind_measured[k]);
 	}
 	assert_int_equal(of_kinds, options.wl->kind_names[0] ? counter_get(&st->messages_measured) : 0);
 	for (int k = 0; k < options.wl->streams; k++) {
@@ -387,7 +387,7 @@ static void assert_parts(const struct worker_stats *st)
 		assert_int_equal(counter_get(&s->fair.max), 50);
 		assert_int_equal(counter_get(&s->fair.n) * 50, counter_get(&s->fair.sum));
 		if (options.wl->streams > 1)
-			assert_int_equal(counter_get(&st->kinds[k].measured), counter_get(&s->fair.sum));
+			assert_int_equal(counter_get(&st->kind_measured[k]), counter_get(&s->fair.sum));
 	}
 }
 

@@ -33,17 +33,7 @@ static struct step *s;
 
 static void free_worker(struct worker *w)
 {
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			hist_free(w->stats.stages[k][i]);
-		hist_free(w->stats.total[k]);
-	}
-	hist_free(w->stats.away_ns);
-	hist_free(w->stats.outage_ns);
-	hist_free(w->stats.response);
-	hist_free(w->stats.service);
-	hist_free(w->stats.lag);
-	hist_free(w->stats.psn_generate);
+	worker_stats_release(&w->stats);
 	free(w);
 }
 
@@ -52,17 +42,7 @@ static struct worker *make_worker(void)
 	struct worker *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			assert_int_equal(hist_new(&w->stats.stages[k][i]), 0);
-		assert_int_equal(hist_new(&w->stats.total[k]), 0);
-	}
-	assert_int_equal(hist_new(&w->stats.away_ns), 0);
-	assert_int_equal(hist_new(&w->stats.outage_ns), 0);
-	assert_int_equal(hist_new(&w->stats.response), 0);
-	assert_int_equal(hist_new(&w->stats.service), 0);
-	assert_int_equal(hist_new(&w->stats.lag), 0);
-	assert_int_equal(hist_new(&w->stats.psn_generate), 0);
+	assert_int_equal(worker_stats_init(&w->stats), 0);
 	return w;
 }
 
@@ -144,9 +124,9 @@ TEST(collect__two_workers__sums)
 		counter_set(&st->dropped, 10 + i);
 		counter_set(&st->psn_verified, 100 + i);
 		for (int k = 0; k < STAGE_TIMED; k++)
-			record(st->stages[HANDSHAKE_FULL][k], 1000 * (i + 1), k + 1);
-		record(st->total[HANDSHAKE_FULL], 7000, 3);
-		record(st->response, 9000, 5);
+			record(st->hists.stages[HANDSHAKE_FULL][k], 1000 * (i + 1), k + 1);
+		record(st->hists.total[HANDSHAKE_FULL], 7000, 3);
+		record(st->hists.response, 9000, 5);
 		fail_table_count(&st->failures, &refused);
 	}
 	fail_table_count(&workers[1]->stats.failures, &timeout);
@@ -161,7 +141,7 @@ TEST(collect__two_workers__sums)
 		assert_int_equal(hist_max(s->stages[k]), 2000);
 	}
 	assert_int_equal(hist_count(s->total), 6);
-	assert_int_equal(hist_count(s->response), 10);
+	assert_int_equal(hist_count(s->hists.response), 10);
 	assert_int_equal(fail_table_total(&s->failures), 3);
 	assert_int_equal(s->failures.n, 2);
 }
@@ -303,8 +283,8 @@ TEST(residual__constructed__exact)
 {
 	s->connected_held = 10;
 	s->measured = true;
-	record(s->response, 1000000, 500);
-	record(s->response, 3000000, 500);
+	record(s->hists.response, 1000000, 500);
+	record(s->hists.response, 3000000, 500);
 	s->messages_per_s = 20000;
 	assert_float_equal(step_littles_residual(s, &cfg), 0, 1e-9);
 	s->messages_per_s = 10000;
@@ -323,7 +303,7 @@ TEST(residual__round_trips_longer_than_the_measured_time__exact)
 {
 	measured(0, 2, 4);
 	counter_set(&workers[0]->stats.carried_in_ns, 4 * NS_PER_S);
-	record(workers[0]->stats.response, 3 * NS_PER_S, 4);
+	record(workers[0]->stats.hists.response, 3 * NS_PER_S, 4);
 	measured(1, 2, 0);
 	counter_set(&workers[1]->stats.carried_out_ns, 4 * 2 * NS_PER_S);
 	collect();
@@ -335,14 +315,14 @@ TEST(residual__nothing_to_compare__nan)
 {
 	s->connected_held = 10;
 	s->messages_per_s = 100;
-	record(s->response, 1000, 1);
+	record(s->hists.response, 1000, 1);
 	assert_true(isnan(step_littles_residual(s, &cfg)));	/* not measured */
 	s->measured = true;
 	assert_false(isnan(step_littles_residual(s, &cfg)));
 	s->connected_held = 0;
 	assert_true(isnan(step_littles_residual(s, &cfg)));
 	s->connected_held = 10;
-	hist_reset(s->response);
+	hist_reset(s->hists.response);
 	assert_true(isnan(step_littles_residual(s, &cfg)));
 }
 
@@ -588,9 +568,9 @@ static void make_full_step(void)
 		counter_set(&st->mrs, 2);
 		counter_set(&st->pinned_bytes, 4096);
 		for (int k = 0; k < STAGE_TIMED; k++)
-			record(st->stages[HANDSHAKE_FULL][k], 1000 * (uint64_t)(k + 1), 5);
-		record(st->total[HANDSHAKE_FULL], 36000, 5);
-		record(st->response, 2000000, 500);
+			record(st->hists.stages[HANDSHAKE_FULL][k], 1000 * (uint64_t)(k + 1), 5);
+		record(st->hists.total[HANDSHAKE_FULL], 36000, 5);
+		record(st->hists.response, 2000000, 500);
 		measured((int)i, 5, 50000);
 	}
 	fail_table_count(&workers[0]->stats.failures, &timeout);
@@ -782,8 +762,8 @@ TEST(json__round_trips__half_of_each_beside_them)
 	json_t *o;
 
 	cfg.wl = &bounced;
-	record(workers[0]->stats.response, 1000, 500);
-	record(workers[1]->stats.response, 2001, 500);
+	record(workers[0]->stats.hists.response, 1000, 500);
+	record(workers[1]->stats.hists.response, 2001, 500);
 	measured(0, 5, 500);
 	collect();
 	o = to_json();
@@ -805,20 +785,6 @@ static unsigned odd_or_even(const struct loadgen_config *c, uint64_t number)
 	return number % 2;
 }
 
-static void make_kinds(void)
-{
-	for (int i = 0; i < WORKERS; i++)
-		for (int k = 0; k < WORKLOAD_KINDS_MAX; k++)
-			assert_int_equal(hist_new(&workers[i]->stats.kinds[k].response), 0);
-}
-
-static void free_kinds(void)
-{
-	for (int i = 0; i < WORKERS; i++)
-		for (int k = 0; k < WORKLOAD_KINDS_MAX; k++)
-			hist_free(workers[i]->stats.kinds[k].response);
-}
-
 TEST(json__kinds__rate_and_latency_of_each)
 {
 	static const struct workload two_kinds = { .streams = 1, .kind_names = { "write", "atomic" }, .kind_of = odd_or_even,
@@ -826,13 +792,12 @@ TEST(json__kinds__rate_and_latency_of_each)
 	json_t *o;
 
 	cfg.wl = &two_kinds;
-	make_kinds();
 	for (int i = 0; i < WORKERS; i++) {
 		measured(i, 2, 600);
-		counter_set(&workers[i]->stats.kinds[0].measured, 400);
-		counter_set(&workers[i]->stats.kinds[1].measured, 200);
-		record(workers[i]->stats.kinds[0].response, 1000, 400);
-		record(workers[i]->stats.kinds[1].response, 3000, 200);
+		counter_set(&workers[i]->stats.kind_measured[0], 400);
+		counter_set(&workers[i]->stats.kind_measured[1], 200);
+		record(workers[i]->stats.hists.kind_response[0], 1000, 400);
+		record(workers[i]->stats.hists.kind_response[1], 3000, 200);
 	}
 	collect();
 	o = to_json();
@@ -845,7 +810,6 @@ TEST(json__kinds__rate_and_latency_of_each)
 	assert_number_at(o, "kinds.atomic.response_ns.min", 3000);
 	assert_null_at(o, "streams");
 	json_decref(o);
-	free_kinds();
 }
 
 TEST(json__two_directions__each_with_its_fairness_and_head_of_line)
@@ -854,13 +818,12 @@ TEST(json__two_directions__each_with_its_fairness_and_head_of_line)
 	json_t *o;
 
 	cfg.wl = &both_ways;
-	make_kinds();
 	for (int i = 0; i < WORKERS; i++) {
 		struct worker_stats *st = &workers[i]->stats;
 
 		measured(i, 5, 30);
-		counter_set(&st->kinds[1].measured, 20);
-		record(st->kinds[1].response, 5000, 20);
+		counter_set(&st->kind_measured[1], 20);
+		record(st->hists.kind_response[1], 5000, 20);
 		/* The first worker's client got 5 operations, the second one's 15. */
 		counter_set(&st->streams[1].fair.n, 1);
 		counter_set(&st->streams[1].fair.sum, i ? 15 : 5);
@@ -881,7 +844,6 @@ TEST(json__two_directions__each_with_its_fairness_and_head_of_line)
 	assert_null_at(o, "streams.to_server.fairness");
 	assert_null_at(o, "kinds");
 	json_decref(o);
-	free_kinds();
 }
 
 TEST(json__server_gone_or_asked_twice_at_once__nulls)

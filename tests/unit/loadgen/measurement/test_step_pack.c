@@ -66,16 +66,6 @@ static int tear_down(void **state)
 
 /* --- samples, which go to a host and to the one that has everything --- */
 
-static void both_record(int host, size_t offset, uint64_t ns)
-{
-	struct hist *own, *all;
-
-	memcpy(&own, (char *)&workers[host]->stats + offset, sizeof(own));
-	memcpy(&all, (char *)&workers[HOSTS_MAX]->stats + offset, sizeof(all));
-	hist_record(own, ns);
-	hist_record(all, ns);
-}
-
 static void both_count(int host, size_t offset, uint64_t n)
 {
 	counter *own = (counter *)(void *)((char *)&workers[host]->stats + offset);
@@ -111,16 +101,14 @@ static void fair_add(struct worker_fairness *f, uint64_t n)
 
 static void deal_one(int host, uint64_t *seed)
 {
-	const size_t hists[] = { OFFSET(psn_generate), OFFSET(away_ns), OFFSET(outage_ns), OFFSET(response), OFFSET(service),
-				 OFFSET(lag), OFFSET(kinds[0].response), OFFSET(kinds[1].response) };
 	uint64_t ns = unit_random(seed) >> (24 + unit_random(seed) % 40);
-	int kind = (int)(unit_random(seed) % HANDSHAKE_N);
 
-	for (size_t i = 0; i < sizeof(hists) / sizeof(hists[0]); i++)
-		both_record(host, hists[i], ns + i);
-	both_record(host, OFFSET(stages[0]) + sizeof(struct hist *) * (size_t)(kind * STAGE_TIMED) +
-		    sizeof(struct hist *) * (unit_random(seed) % STAGE_TIMED), ns);
-	both_record(host, OFFSET(total[0]) + sizeof(struct hist *) * (size_t)kind, ns);
+	for (size_t i = 0; i < STEP_HISTS; i++) {
+		uint64_t n = unit_random(seed) % 2;
+
+		hist_record_n(workers[host]->stats.hists.all[i], ns + i, n);
+		hist_record_n(workers[HOSTS_MAX]->stats.hists.all[i], ns + i, n);
+	}
 	both_fail(host, seed);
 	fair_add(&workers[host]->stats.fair, ns % 1000);
 	fair_add(&workers[HOSTS_MAX]->stats.fair, ns % 1000);
@@ -133,7 +121,7 @@ static void deal(int n_hosts, uint64_t *seed, int samples)
 	const size_t counters[] = { OFFSET(attempted), OFFSET(failed), OFFSET(dropped), OFFSET(retries), OFFSET(rails_dropped),
 		OFFSET(messages), OFFSET(messages_measured), OFFSET(sends_measured), OFFSET(checked), OFFSET(corrupt),
 		OFFSET(cycles), OFFSET(cycles_failed), OFFSET(outages), OFFSET(repeated), OFFSET(psn_verified), OFFSET(late),
-		OFFSET(kinds[0].measured), OFFSET(streams[0].took_ns), OFFSET(streams[0].waited_ns), OFFSET(qps),
+		OFFSET(kind_measured[0]), OFFSET(streams[0].took_ns), OFFSET(streams[0].waited_ns), OFFSET(qps),
 		OFFSET(cqs), OFFSET(mrs), OFFSET(pinned_bytes) };
 
 	for (int i = 0; i < samples; i++)
@@ -201,12 +189,10 @@ static void assert_same_hist(const char *name, const struct hist *a, const struc
 
 static void assert_same_hists(const struct step *a, const struct step *b)
 {
-	struct step_hist x[STEP_PACK_HISTS], y[STEP_PACK_HISTS];
+	char name[STEP_HIST_NAME];
 
-	step_hists(a, x);
-	step_hists(b, y);
-	for (size_t i = 0; i < STEP_PACK_HISTS; i++)
-		assert_same_hist(x[i].name, x[i].hist, y[i].hist);
+	for (size_t i = 0; i < STEP_HISTS; i++)
+		assert_same_hist(step_hist_name(i, name), a->hists.all[i], b->hists.all[i]);
 	for (int i = 0; i < STAGE_TIMED; i++)
 		assert_same_hist(stage_names[i], a->stages[i], b->stages[i]);
 	assert_same_hist("total", a->total, b->total);
@@ -417,7 +403,7 @@ TEST(merge__many_hosts__all_counted)
 	print_message("a host: %llu bytes, merged in %.2f ms\n", (unsigned long long)bytes,
 		      (double)(clock_now_ns() - begun) / 1e6 / MANY);
 	assert_int_equal(into->hosts.n, MANY);
-	assert_int_equal(hist_count(into->response), MANY * hist_count(workers[0]->stats.response));
+	assert_int_equal(hist_count(into->hists.response), MANY * hist_count(workers[0]->stats.hists.response));
 	json_decref(packed);
 	step_free(into);
 }
@@ -487,7 +473,7 @@ TEST(merge__damaged_member__named)
 	assert_refused("failures.rows", json_pack("[[i, i, i, i]]", STAGE_N, 1, 1, 1), "\"failures\"");
 	assert_refused("failures.rows", json_pack("[[i, i, i, i, i]]", 1, 1, 1, 1, 1), "\"failures\"");
 	assert_refused("retried.overflow", json_true(), "\"retried\"");
-	assert_refused("fairness.squares", json_string("x"), "\"fairness\"");
+	assert_refused("fairness.squares", json_string("x"), "\"squares\"");
 	assert_refused("streams", json_object(), "\"streams\"");
 	assert_refused("steady", json_null(), "\"steady\"");
 	assert_refused("intervals", json_pack("[[f]]", 1.0), "\"intervals\"");

@@ -28,45 +28,20 @@ const struct worker_stats *worker_stats(const struct worker *w)
 
 static int set_up(void **state)
 {
-	struct worker_stats *st;
-
 	(void)state;
 	memset(&cfg, 0, sizeof(cfg));
 	cfg.wl = &messages;
 	cfg.inflight = 1;
 	worker = calloc(1, sizeof(*worker));
 	assert_non_null(worker);
-	st = &worker->stats;
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			assert_int_equal(hist_new(&st->stages[k][i]), 0);
-		assert_int_equal(hist_new(&st->total[k]), 0);
-	}
-	assert_int_equal(hist_new(&st->away_ns), 0);
-	assert_int_equal(hist_new(&st->outage_ns), 0);
-	assert_int_equal(hist_new(&st->response), 0);
-	assert_int_equal(hist_new(&st->service), 0);
-	assert_int_equal(hist_new(&st->lag), 0);
-	assert_int_equal(hist_new(&st->psn_generate), 0);
+	assert_int_equal(worker_stats_init(&worker->stats), 0);
 	return step_new(10, 64, 1, &s);
 }
 
 static int tear_down(void **state)
 {
-	struct worker_stats *st = &worker->stats;
-
 	(void)state;
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			hist_free(st->stages[k][i]);
-		hist_free(st->total[k]);
-	}
-	hist_free(st->away_ns);
-	hist_free(st->outage_ns);
-	hist_free(st->response);
-	hist_free(st->service);
-	hist_free(st->lag);
-	hist_free(st->psn_generate);
+	worker_stats_release(&worker->stats);
 	free(worker);
 	step_free(s);
 	return 0;
@@ -170,7 +145,7 @@ TEST(residual__some_active__their_population)
 	s->measured = true;
 	s->messages_per_s = 4;
 	for (int i = 0; i < 8; i++)
-		hist_record(s->response, NS_PER_S / 2);
+		hist_record(s->hists.response, NS_PER_S / 2);
 	s->senders = 2;
 	/* 2 clients, 4 operations a second, half a second each. */
 	assert_float_equal(step_littles_residual(s, &cfg), 0, 1e-3);
@@ -208,11 +183,11 @@ TEST(json__both_kinds_of_handshake__apart_and_together)
 {
 	json_auto_t *o = NULL;
 
-	hist_record(worker->stats.total[HANDSHAKE_FULL], 3000);
-	hist_record(worker->stats.total[HANDSHAKE_RESUMED], 1000);
-	hist_record(worker->stats.total[HANDSHAKE_RESUMED], 1000);
-	hist_record(worker->stats.stages[HANDSHAKE_FULL][STAGE_TLS_HANDSHAKE], 2000);
-	hist_record(worker->stats.stages[HANDSHAKE_RESUMED][STAGE_TLS_HANDSHAKE], 500);
+	hist_record(worker->stats.hists.total[HANDSHAKE_FULL], 3000);
+	hist_record(worker->stats.hists.total[HANDSHAKE_RESUMED], 1000);
+	hist_record(worker->stats.hists.total[HANDSHAKE_RESUMED], 1000);
+	hist_record(worker->stats.hists.stages[HANDSHAKE_FULL][STAGE_TLS_HANDSHAKE], 2000);
+	hist_record(worker->stats.hists.stages[HANDSHAKE_RESUMED][STAGE_TLS_HANDSHAKE], 500);
 	collect();
 	o = step_json(s, &cfg, &worker, 1);
 	assert_non_null(o);
@@ -228,7 +203,7 @@ TEST(json__no_resumed_handshake__null)
 {
 	json_auto_t *o = NULL;
 
-	hist_record(worker->stats.total[HANDSHAKE_FULL], 3000);
+	hist_record(worker->stats.hists.total[HANDSHAKE_FULL], 3000);
 	collect();
 	o = step_json(s, &cfg, &worker, 1);
 	assert_true(json_is_null(json_object_get(o, "connect_resumed_ns")));
@@ -267,7 +242,7 @@ TEST(json__churn__cycles_and_the_pools_share)
 	counter_set(&worker->stats.cycles_failed, 3);
 	counter_set(&worker->stats.measure_start_ns, NS_PER_S);
 	counter_set(&worker->stats.measure_end_ns, 5 * NS_PER_S);
-	hist_record(worker->stats.away_ns, 1000);
+	hist_record(worker->stats.hists.away_ns, 1000);
 	s->begin.server = pool_report(100, 10);
 	s->end.server = pool_report(190, 20);
 	collect();

@@ -50,7 +50,7 @@ static int set_up(void **state)
 	snprintf(trace_file, sizeof(trace_file), "%s/trace.csv", dir);
 	s->measured = true;
 	hist_record(s->total, 1000);
-	hist_record(s->response, 1000);
+	hist_record(s->hists.response, 1000);
 	trace_add(trace, &(struct trace_record){ .client = 3, .due_ns = 5, .sent_ns = 6, .end_ns = 7 });
 	cfg = (struct loadgen_config){ .sizes = { .n = 1, .v = { 64 } }, .trace = trace_file };
 	files = (struct step_files){ .cfg = &cfg, .results = results };

@@ -159,7 +159,7 @@ TEST(rss__grows_with_threads)
 	base.server.size.threads = base.generator.workers = 1;
 	look(100);
 	assert_true(server - needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) > MEMORY_SHARD_BYTES);
-	assert_true(generator - needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR) > WORKER_HISTS * HIST_BYTES);
+	assert_true(generator - needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR) > STEP_HISTS * HIST_BYTES);
 }
 
 TEST(first__fewest_clients)

@@ -60,21 +60,6 @@ struct worker {
 
 static struct worker *workers[WORKERS];
 
-static void make_histograms(struct worker_stats *st)
-{
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			assert_int_equal(hist_new(&st->stages[k][i]), 0);
-		assert_int_equal(hist_new(&st->total[k]), 0);
-	}
-	assert_int_equal(hist_new(&st->away_ns), 0);
-	assert_int_equal(hist_new(&st->outage_ns), 0);
-	assert_int_equal(hist_new(&st->response), 0);
-	assert_int_equal(hist_new(&st->service), 0);
-	assert_int_equal(hist_new(&st->lag), 0);
-	assert_int_equal(hist_new(&st->psn_generate), 0);
-}
-
 int worker_new(const struct worker_config *c, struct worker **out, char *err, size_t err_size)
 {
 	struct worker *w = calloc(1, sizeof(*w));
@@ -85,7 +70,7 @@ int worker_new(const struct worker_config *c, struct worker **out, char *err, si
 	w->cfg = *c;
 	ev_init(&w->stopping, NULL);
 	ev_init(&w->breaking, NULL);
-	make_histograms(&w->stats);
+	assert_int_equal(worker_stats_init(&w->stats), 0);
 	workers[c->index / cfg.hosts] = *out = w;
 	return 0;
 }
@@ -100,17 +85,7 @@ int worker_start(struct worker *w, char *err, size_t err_size)
 
 void worker_free(struct worker *w)
 {
-	for (int k = 0; k < HANDSHAKE_N; k++) {
-		for (int i = 0; i < STAGE_TIMED; i++)
-			hist_free(w->stats.stages[k][i]);
-		hist_free(w->stats.total[k]);
-	}
-	hist_free(w->stats.away_ns);
-	hist_free(w->stats.outage_ns);
-	hist_free(w->stats.response);
-	hist_free(w->stats.service);
-	hist_free(w->stats.lag);
-	hist_free(w->stats.psn_generate);
+	worker_stats_release(&w->stats);
 	ev_timer_stop(loop, &w->stopping);
 	ev_timer_stop(loop, &w->breaking);
 	free(w);
@@ -176,7 +151,7 @@ static void obey(struct worker *w, enum worker_order order, const struct worker_
 	case ORDER_MEASURE:
 		counter_set(&w->stats.measure_start_ns, clock_now_ns());
 		counter_set(&w->stats.messages_measured, 1000);
-		hist_record_n(w->stats.response, 50000, 1000);
+		hist_record_n(w->stats.hists.response, 50000, 1000);
 		break;
 	case ORDER_STOP:
 		/* The workers stop one after the other, as threads do. */

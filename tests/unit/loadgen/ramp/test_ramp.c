@@ -163,7 +163,7 @@ static void connect_alone(struct worker *w, enum worker_order order)
 
 	if (order != ORDER_CONNECT || w->cfg.index != 0)
 		return;
-	hist_reset(w->stats.total[HANDSHAKE_FULL]);
+	hist_reset(w->stats.hists.total[HANDSHAKE_FULL]);
 	fail_table_reset(&w->stats.failures);
 	counter_set(&w->stats.failed, 0);
 	if (counter_get(&w->stats.attempted) != 1)
@@ -174,7 +174,7 @@ static void connect_alone(struct worker *w, enum worker_order order)
 		counter_set(&w->stats.failed, 1);
 		fail_table_count(&w->stats.failures, &f);
 	} else {
-		hist_record(w->stats.total[HANDSHAKE_FULL], n_alone * NS_PER_MS);
+		hist_record(w->stats.hists.total[HANDSHAKE_FULL], n_alone * NS_PER_MS);
 	}
 }
 

@@ -43,7 +43,7 @@ static int set_up(void **state)
 	s->messages_per_s = 5000;
 	s->bytes_per_s = 5000 * 64;
 	for (uint64_t i = 1; i <= 1000; i++) {
-		hist_record(s->response, i * NS_PER_US);
+		hist_record(s->hists.response, i * NS_PER_US);
 		hist_record(s->total, i * NS_PER_MS);
 		hist_record(s->stages[STAGE_TLS_HANDSHAKE], 7 * NS_PER_MS);
 	}
@@ -138,8 +138,8 @@ TEST(judge__jitter__p99_over_p50)
 {
 	assert_int_equal(judged("jitter<1.9"), SLO_FAIL);
 	assert_int_equal(judged("jitter<2.1"), SLO_PASS);
-	hist_reset(s->response);
-	hist_record_n(s->response, 1000, 298);
+	hist_reset(s->hists.response);
+	hist_record_n(s->hists.response, 1000, 298);
 	assert_int_equal(judged("jitter<2.1"), SLO_INCONCLUSIVE);
 }
 

@@ -529,13 +529,13 @@ TEST(measurement__generator_stood_still__inconclusive_by_name)
 TEST(measurement__replies_stalled__inconclusive_by_name)
 {
 	begin(100, 1000);
-	hist_record_n(s->response, 63 * NS_PER_MS, 100000);
+	hist_record_n(s->hists.response, 63 * NS_PER_MS, 100000);
 	s->reply_stall_ns = 113 * NS_PER_S;
 	assert_string_equal(result_of(MEASUREMENT), "inconclusive");
 	assert_measured(MEASUREMENT, "replies_stalled: no reply came for 113.0 s");
 	/* With such long operations few end, so this is no stall. */
-	hist_reset(s->response);
-	hist_record_n(s->response, 20 * NS_PER_S, 50);
+	hist_reset(s->hists.response);
+	hist_record_n(s->hists.response, 20 * NS_PER_S, 50);
 	assert_false(step_is_stalled(s));
 }
 
@@ -545,7 +545,7 @@ TEST(slo__met_while_everything_stood_still__inconclusive)
 	char err[200];
 
 	begin(100, 1000);
-	hist_record_n(s->response, 63 * NS_PER_MS, 100000);
+	hist_record_n(s->hists.response, 63 * NS_PER_MS, 100000);
 	assert_int_equal(slo_parse("p99<1s", &slo, err, sizeof(err)), 0);
 	s->reply_stall_ns = 113 * NS_PER_S;
 	json_decref(verdict);

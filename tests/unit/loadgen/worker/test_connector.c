@@ -556,8 +556,8 @@ TEST(lost__in_the_midst_of_operations__back_with_those_that_had_not_ended)
 	goes_live(CLIENTS);
 	assert_losses(1, 0, 0, 0);
 	assert_int_equal(wc->state, WCLIENT_LIVE);
-	assert_int_equal(hist_count(rig.stats.outage_ns), 1);
-	assert_int_equal(hist_count(rig.stats.away_ns), 0);
+	assert_int_equal(hist_count(rig.stats.hists.outage_ns), 1);
+	assert_int_equal(hist_count(rig.stats.hists.away_ns), 0);
 	assert_true(wc->backoff.lost_ns == 0);
 	/* The next ordinary connection begins at 0, as all do. */
 	connector_reset_client(wc);
@@ -664,7 +664,7 @@ TEST(lost__while_it_leaves__back)
 	pause_ends(wc);
 	goes_live(CLIENTS);
 	assert_losses(1, 0, 0, 0);
-	assert_int_equal(hist_count(rig.stats.outage_ns), 1);
+	assert_int_equal(hist_count(rig.stats.hists.outage_ns), 1);
 }
 
 TEST_EACH(NULL, tear_down)
