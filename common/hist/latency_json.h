@@ -9,7 +9,10 @@ struct hist;
 
 /* The percentiles of a latency object. */
 enum { LATENCY_P50, LATENCY_P90, LATENCY_P95, LATENCY_P99, LATENCY_P99_9, LATENCY_P99_99, LATENCY_PERCENTILES };
-extern const struct latency_percentile { const char *name; double percentile; } latency_percentiles[LATENCY_PERCENTILES];
+extern const struct latency_percentile {
+	const char *name;
+	double percentile;
+} latency_percentiles[LATENCY_PERCENTILES];
 
 /* p99 / p50; NAN if the samples do not support it. */
 double latency_jitter(const struct hist *h);

@@ -17,14 +17,15 @@ struct curve_rule {
 	double bytes, rate;
 };
 
-/* Steps that broke, that the generator was the limit of, or in which everything stood still for a while, say nothing of the server's curve; those of another message
- * size than the first step's belong to another curve. */
+/* Steps that broke, that the generator was the limit of, or in which everything stood still for a while, say nothing of
+ * the server's curve; those of another message size than the first step's belong to another curve. */
 static bool is_of_curve(const json_t *step, const void *curve)
 {
 	const struct curve_rule *c = curve;
 
 	return !read_has_flag(step, VALIDITY_generator_saturated) && !read_has_flag(step, VALIDITY_clock_hole) &&
-	       !read_has_flag(step, VALIDITY_replies_stalled) && !json_is_object(json_object_get(step, "hard_failure")) &&
+	       !read_has_flag(step, VALIDITY_replies_stalled) &&
+	       !json_is_object(json_object_get(step, "hard_failure")) &&
 	       (!isfinite(c->bytes) || json_number_at(step, "message_bytes") == c->bytes) &&
 	       (!isfinite(c->rate) || json_number_at(step, "offered_per_s") == c->rate);
 }
@@ -96,7 +97,8 @@ size_t curve_usl_points(const json_t *steps, struct usl_point *out)
 	size_t i, n = 0;
 
 	json_array_foreach((json_t *)steps, i, step) {
-		double clients = json_number_at(step, "active"), throughput = json_number_at(step, "throughput_msgs_per_s");
+		double clients = json_number_at(step, "active"),
+			throughput = json_number_at(step, "throughput_msgs_per_s");
 
 		if (n == CURVE_POINTS_MAX || !(clients > 0) || !(throughput > 0) || !is_of_curve(step, &curve))
 			continue;

@@ -35,8 +35,10 @@ static struct offered_point point_of(const struct point *at)
 	return (struct offered_point){
 		.per_s = at->clients, .achieved_per_s = point_range(at, "throughput_msgs_per_s").value,
 		.p50_ns = point_range(at, "response_ns.p50").value, .p95_ns = point_range(at, "response_ns.p95").value,
-		.p99_ns = point_range(at, "response_ns.p99").value, .p99_9_ns = point_range(at, "response_ns.p99_9").value,
-		.lag_p99_ns = point_range(at, "schedule_lag_ns.p99").value, .behind = has_flag(at, VALIDITY_behind_schedule),
+		.p99_ns = point_range(at, "response_ns.p99").value,
+		.p99_9_ns = point_range(at, "response_ns.p99_9").value,
+		.lag_p99_ns = point_range(at, "schedule_lag_ns.p99").value,
+		.behind = has_flag(at, VALIDITY_behind_schedule),
 		.saturated = has_flag(at, VALIDITY_generator_saturated) || has_flag(at, VALIDITY_clock_hole),
 	};
 }
@@ -85,14 +87,17 @@ const char *offered_knee_text(const struct offered_point *p, size_t n, char *tex
 	offered_knee(p, n, &k);
 	switch (k.reason) {
 	case KNEE_THROUGHPUT:
-		snprintf(text, size, "from %.0f to %.0f a second offered, what was achieved grew by less than 10 %% for twice the load",
+		snprintf(text, size, "from %.0f to %.0f a second offered, what was achieved grew by less than 10 %% "
+				     "for twice the load",
 			 k.clients, k.beyond);
 		break;
 	case KNEE_P99:
-		snprintf(text, size, "with %.0f a second offered, p99 was more than twice that of the lowest rate", k.beyond);
+		snprintf(text, size, "with %.0f a second offered, p99 was more than twice that of the lowest rate",
+			 k.beyond);
 		break;
 	case KNEE_NONE:
-		snprintf(text, size, "what was achieved grew and p99 held up to %.0f a second, the most that was offered while the generator was "
+		snprintf(text, size, "what was achieved grew and p99 held up to %.0f a second, the most that was "
+				     "offered while the generator was "
 			 "not at its limit", last_used(p, n));
 		break;
 	case KNEE_FEW_POINTS:
@@ -125,7 +130,8 @@ static double log_p99_at(const struct offered_point *p, size_t n, double per_s)
 }
 
 /* The next rate of either curve beyond `per_s`; INFINITY: none. */
-static double next_rate(const struct offered_point *a, size_t n_a, const struct offered_point *b, size_t n_b, double per_s)
+static double next_rate(const struct offered_point *a, size_t n_a, const struct offered_point *b, size_t n_b,
+			double per_s)
 {
 	double next = INFINITY;
 
@@ -141,7 +147,8 @@ static double next_rate(const struct offered_point *a, size_t n_a, const struct 
 size_t offered_crossings(const struct offered_point *base, size_t n_base, const struct offered_point *run, size_t n_run,
 			 struct offered_crossing out[OFFERED_CROSSINGS_MAX])
 {
-	double last_x = NAN, last_d = NAN, x = 0;	/* the last rate at which the curves are apart, and by how much */
+	double last_x = NAN, last_d = NAN, x = 0;	/* the last rate at which the curves are apart, and by how
+							 * much */
 	size_t n = 0;
 
 	while (n < OFFERED_CROSSINGS_MAX && isfinite(x = next_rate(base, n_base, run, n_run, x))) {
@@ -189,7 +196,8 @@ json_t *offered_curves_json(const json_t *steps)
 		const struct point *at = &points->v[i];
 		size_t n = offered_points(steps, at->clients, at->bytes, v);
 
-		json_array_append_new(curves, json_pack("{s:o, s:o, s:o}", "clients", json_whole(at->clients), "message_bytes",
+		json_array_append_new(curves, json_pack("{s:o, s:o, s:o}", "clients", json_whole(at->clients),
+							"message_bytes",
 			json_whole(at->bytes > 0 ? at->bytes : NAN), "knee", knee_json(v, n)));
 	}
 	points_free(points);

@@ -33,7 +33,8 @@ bool read_shares_machine(const json_t *run);
 /* Of a run on several hosts, `hosts` of run.json: the name of the host of a rank; or "host RANK" in `text`. */
 #define READ_NAMES_MAX 256
 const char *read_host_name(const json_t *hosts, uint32_t rank, char text[READ_NAMES_MAX]);
-/* Those whose generator had no more to give in the step: "load2, load5". "" if there are none, or a single host made the run. */
+/* Those whose generator had no more to give in the step: "load2, load5". "" if there are none, or a single host made
+ * the run. */
 const char *read_saturated_hosts(const json_t *hosts, const json_t *step, char text[READ_NAMES_MAX]);
 /* The same of the smallest step of no fewer than `clients` in which there are any. */
 const char *read_hosts_at_limit(const json_t *hosts, const json_t *steps, double clients, char text[READ_NAMES_MAX]);

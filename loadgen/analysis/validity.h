@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The validity flags of a step: when it has them, what run.json, the terminal and the report call them, and what they mean. */
+/* The validity flags of a step: when it has them, what run.json, the terminal and the report call them, and what they
+ * mean. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_VALIDITY_H
 #define RAMPART_LOADGEN_ANALYSIS_VALIDITY_H
 
-/* X(name, condition, badge, meaning), in the order in which run.json lists them. `condition` is true of a step `s` of a run
- * with the settings `cfg` that has the flag; only step_json.c evaluates it. `badge` is for the report; NULL: none, because the
- * heading says it. `meaning` is a clause, without a full stop. A comment below a row adds to the meaning in docs/results.md,
- * whose table is made of these rows (scripts/check-options). */
+/* X(name, condition, badge, meaning), in the order in which run.json lists them. `condition` is true of a step `s` of a
+ * run with the settings `cfg` that has the flag; only step_json.c evaluates it. `badge` is for the report; NULL: none,
+ * because the heading says it. `meaning` is a clause, without a full stop. A comment below a row adds to the meaning in
+ * docs/results.md, whose table is made of these rows (scripts/check-options). */
 #define VALIDITY_ROWS(X) \
 	X(not_steady, s->measured && !s->steady, "not steady", \
 	  "throughput or latency was still changing while it was measured; a longer --duration or --warmup helps") \
 	/* See "Steady state". */ \
 	X(generator_saturated, s->generator_saturated, "generator near saturation", \
 	  "the load generator was at its own limit; the server can do at least what is shown") \
-	/* A worker thread used more than 95 % of a CPU, or all of them together 95 % of the CPUs that the process may run on \
-	 * (taskset, a small machine). Not judged with `--poll busy` or `adaptive`, whose threads spin. */ \
+	/* A worker thread used more than 95 % of a CPU, or all of them together 95 % of the CPUs that the process may \
+	 * run on (taskset, a small machine). Not judged with `--poll busy` or `adaptive`, whose threads spin. */ \
 	X(step_timeout, s->step_timeout, "connecting timed out", "connecting took longer than --step-timeout") \
 	X(memory_floor, s->floor == FLOOR_MEMORY, "cut short", "a machine had less memory left than --memory-floor") \
 	/* See "Stop reasons". */ \
@@ -46,7 +47,8 @@
 	X(server_counts_differ, cfg->n_rails < 2 && s->server_connected >= 0 && \
 	  s->server_connected != (int64_t)s->connected_peak, "counts differ", \
 	  "server and generator counted different numbers of clients") \
-	/* The generator's number is `connected_peak`. Not judged with several rails, because then the server counts connections. */ \
+	/* The generator's number is `connected_peak`. Not judged with several rails, because then the server counts \
+	 * connections. */ \
 	X(behind_schedule, step_is_behind(s), "behind schedule", \
 	  "fewer operations ended than were due, by more than 5 %") \
 	/* Open loop only; of the measured time. */ \

@@ -68,7 +68,8 @@ uint32_t connect_floor_connected(const struct connect_floor *f)
 
 json_t *connect_floor_json(const struct connect_floor *f)
 {
-	return json_pack("{s:i, s:i, s:o, s:o, s:o}", "tried", (int)f->tried, "connected", (int)f->connected, "connect_ns",
-			 connect_json(f->stages, f->total, f->psn_generate), "longest", connect_longest_json(f->stages, f->total),
-			 "failures", fail_table_json(&f->failures));
+	return json_pack("{s:i, s:i, s:o, s:o, s:o}", "tried", (int)f->tried, "connected", (int)f->connected,
+			 "connect_ns",
+			 connect_json(f->stages, f->total, f->psn_generate), "longest",
+			 connect_longest_json(f->stages, f->total), "failures", fail_table_json(&f->failures));
 }

@@ -50,8 +50,10 @@ void step_free(struct step *s)
 {
 	if (!s)
 		return;
-	json_t *const kept[] = { s->begin.server, s->end.server, s->marked, s->baseline, s->held, s->after, s->network_marked,
-				 s->network_connected, s->begin.network, s->end.network, s->hosts.network, s->hosts.connecting };
+	json_t *const kept[] = { s->begin.server, s->end.server, s->marked, s->baseline, s->held, s->after,
+				 s->network_marked,
+				 s->network_connected, s->begin.network, s->end.network, s->hosts.network,
+				 s->hosts.connecting };
 
 	hists_free(s->hists.all, STEP_HISTS);
 	hists_free(s->stages, STAGE_TIMED);
@@ -278,10 +280,12 @@ static void count_failures(struct step *s, enum stage stage, int err, uint64_t n
 void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats *st)
 {
 	uint64_t held = counter_get(&st->live) + counter_get(&st->away);
-	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped), started = counter_get(&st->attempted);
+	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped),
+		started = counter_get(&st->attempted);
 	/* Unknown clients may have left normally, and a connecting client may be away and so already be known. */
 	uint64_t unknown = started - MIN(known, started);
-	uint64_t coming = MIN(unknown, counter_get(&st->connecting) + counter_get(&st->parked) + counter_get(&st->waiting));
+	uint64_t coming = MIN(unknown, counter_get(&st->connecting) + counter_get(&st->parked) +
+			      counter_get(&st->waiting));
 
 	s->dropped += (uint32_t)held;
 	count_failures(s, STAGE_TRAFFIC, ENODEV, held);
@@ -295,7 +299,8 @@ void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats 
 
 bool step_is_stable(const struct step *s)
 {
-	return s->connected_held == s->target && s->measured && !s->replies_missing && s->failed == 0 && s->dropped == 0;
+	return s->connected_held == s->target && s->measured && !s->replies_missing && s->failed == 0 &&
+		s->dropped == 0;
 }
 
 bool step_has_hole(const struct step *s)
@@ -330,7 +335,8 @@ double step_littles_residual(const struct step *s, const struct loadgen_config *
 	if (!s->measured || population <= 0 || cfg->iterations || cfg->churn_per_s || s->outages ||
 	    loadgen_is_open_loop(cfg) || hist_count(s->hists.response) == 0)
 		return NAN;
-	return 1 - (s->messages_per_s * hist_mean(s->hists.response) / 1e9 - s->carried_in + s->carried_out) / population;
+	return 1 - (s->messages_per_s * hist_mean(s->hists.response) / 1e9 - s->carried_in +
+		    s->carried_out) / population;
 }
 
 double step_window_s(const struct step *s)
@@ -354,7 +360,8 @@ double step_generator_cpus(const struct step *s)
 	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
 	bool known = step_has_usage(&s->begin) && step_has_usage(&s->end);
 
-	return step_span_s(known, a->cpu_user_ns + a->cpu_system_ns, b->cpu_user_ns + b->cpu_system_ns) / step_window_s(s);
+	return step_span_s(known, a->cpu_user_ns + a->cpu_system_ns, b->cpu_user_ns + b->cpu_system_ns) /
+	       step_window_s(s);
 }
 
 double step_server_delta(const struct step *s, const char *path)
@@ -373,8 +380,10 @@ double step_server_messages(const struct step *s)
 static double growth_per_s(const json_t *begin, const json_t *end, const char *a, const char *b)
 {
 	double span_s = json_number_at(end, "uptime_s") - json_number_at(begin, "uptime_s");
+	double grown = json_number_at(end, a) + json_number_at(end, b) - json_number_at(begin, a) -
+		       json_number_at(begin, b);
 
-	return (json_number_at(end, a) + json_number_at(end, b) - json_number_at(begin, a) - json_number_at(begin, b)) / span_s;
+	return grown / span_s;
 }
 
 /* Sum over all servers, each divided by the time between its own reports. */
@@ -385,7 +394,8 @@ static double server_growth_per_s(const struct step *s, const char *a, const cha
 	if (!s->n_targets)
 		return growth_per_s(s->begin.server, s->end.server, a, b);
 	for (uint32_t i = 0; i < s->n_targets; i++)
-		sum += growth_per_s(s->targets[i].reports[STEP_REPORT_BEGIN], s->targets[i].reports[STEP_REPORT_END], a, b);
+		sum += growth_per_s(s->targets[i].reports[STEP_REPORT_BEGIN], s->targets[i].reports[STEP_REPORT_END], a,
+				    b);
 	return sum;
 }
 
@@ -409,7 +419,8 @@ double step_switches(const struct step *s, enum series_side side, bool voluntary
 	const struct res_usage *a = &s->begin.generator, *b = &s->end.generator;
 
 	if (side == SIDE_SERVER)
-		return step_server_delta(s, voluntary ? "resources.switches_voluntary" : "resources.switches_involuntary");
+		return step_server_delta(s, voluntary ? "resources.switches_voluntary" :
+					 "resources.switches_involuntary");
 	if (!step_has_usage(&s->begin) || !step_has_usage(&s->end))
 		return NAN;
 	return voluntary ? (double)(b->switches_voluntary - a->switches_voluntary) :
@@ -419,7 +430,8 @@ double step_switches(const struct step *s, enum series_side side, bool voluntary
 double step_switches_per_op(const struct step *s, enum series_side side)
 {
 	if (side == SIDE_SERVER)
-		return per_op(s, server_growth_per_s(s, "resources.switches_voluntary", "resources.switches_involuntary"));
+		return per_op(s, server_growth_per_s(s, "resources.switches_voluntary",
+						     "resources.switches_involuntary"));
 	return per_op(s, (step_switches(s, side, true) + step_switches(s, side, false)) / step_window_s(s));
 }
 

@@ -92,12 +92,12 @@ struct step_hosts {
 	uint64_t max_skew_ns;		/* --max-skew; 0: the skew is not known */
 };
 
-/* The figures of a step that are added over the load hosts, apart from its counters, arrays and histograms: step_fields.c hands
- * them from host to host. X(type, name, rule): the type (STEP_U32, STEP_U64, STEP_REAL, STEP_FLAG, STEP_FLOOR) and how values
- * add up (STEP_ADD, STEP_MAX; of flags STEP_MAX is their OR). */
+/* The figures of a step that are added over the load hosts, apart from its counters, arrays and histograms:
+ * step_fields.c hands them from host to host. X(type, name, rule): the type (STEP_U32, STEP_U64, STEP_REAL, STEP_FLAG,
+ * STEP_FLOOR) and how values add up (STEP_ADD, STEP_MAX; of flags STEP_MAX is their OR). */
 #define STEP_SUMS(X) \
 	X(STEP_U32, target, STEP_ADD)		/* clients */ \
-	X(STEP_U32, senders, STEP_ADD)		/* clients that were to send (--active); `target` until the caller sets it */ \
+	X(STEP_U32, senders, STEP_ADD)		/* that were to send (--active); `target` until the caller sets it */ \
 	X(STEP_REAL, offered_per_s, STEP_ADD)	/* part of `rate`, or --rate-per-client x senders; 0: closed loop */ \
 	X(STEP_U32, connected_peak, STEP_ADD)	/* when connecting ended */ \
 	X(STEP_U32, connected_held, STEP_ADD)	/* when traffic stopped, less those lost afterwards (step_collect) */ \
@@ -107,8 +107,8 @@ struct step_hosts {
 	X(STEP_REAL, messages_per_s, STEP_ADD) \
 	X(STEP_REAL, bytes_per_s, STEP_ADD) \
 	X(STEP_REAL, sends_per_s, STEP_ADD)	/* SENDs that carried the messages */ \
-	/* Time the operations in flight at the start and at the end of measuring had been in flight, over the measured \
-	 * time, for Little's law: throughput x mean latency wrongly includes the first and misses the second. */ \
+	/* For Little's law, over the measured time: how long the operations in flight at its start and at its end had \
+	 * been in flight. Throughput x mean latency wrongly includes the first and misses the second. */ \
 	X(STEP_REAL, carried_in, STEP_ADD) \
 	X(STEP_REAL, carried_out, STEP_ADD) \
 	X(STEP_FLAG, loopback, STEP_MAX)	/* server and generator are on one machine */ \
@@ -119,7 +119,7 @@ struct step_hosts {
 	X(STEP_FLAG, replies_missing, STEP_MAX)	/* replies were missing 15 s after the measured time */ \
 	X(STEP_FLAG, generator_failed, STEP_MAX)	/* a worker's device failed */ \
 	X(STEP_FLOOR, floor, STEP_MAX)		/* the step was cut short because a machine fell below this floor */ \
-	X(STEP_U64, messages_all, STEP_ADD)	/* operations that ended in the whole step, plus answered first messages */ \
+	X(STEP_U64, messages_all, STEP_ADD)	/* operations that ended in the step, and answered first messages */ \
 	X(STEP_U64, qps, STEP_ADD)		/* this one and the next three: sums over the workers */ \
 	X(STEP_U64, cqs, STEP_ADD) \
 	X(STEP_U64, mrs, STEP_ADD) \
@@ -153,7 +153,8 @@ struct step {
 	struct fail_table retried;	/* failures that led to another attempt */
 	struct step_fairness fairness, stream_fairness[WORKLOAD_STREAMS_MAX];
 	double kind_per_s[WORKLOAD_KINDS_MAX];	/* operations per second of each kind */
-	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];	/* struct worker_stream */
+	/* struct worker_stream */
+	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];
 	bool steady;
 	bool floor_of_server;		/* the server's machine fell below the floor, not the generator's */
 	bool server_ended;		/* the server process that this run started has ended */
@@ -164,7 +165,8 @@ struct step {
 	struct step_moment begin, end;	/* of the measured phase */
 	struct series_peak peak[SIDE_N];	/* from the step's begin to its end */
 	json_t *marked;			/* server's report when the step began (MARK), before its first client */
-	json_t *network_marked, *network_connected;	/* generator: the ports' counters when connecting began and ended */
+	json_t *network_marked, *network_connected;	/* generator: the ports' counters when connecting began and
+							 * ended */
 	json_t *baseline;		/* server's report before the first client of the run */
 	json_t *held;			/* server's report when all clients were connected, before the workload */
 	json_t *after;			/* server's report after all clients had left */
@@ -176,7 +178,8 @@ struct step {
 };
 
 /* 0 or -ENOMEM. */
-int step_new(uint32_t target, uint64_t bytes, uint32_t repetition, struct step **out) __attribute__((warn_unused_result));
+int step_new(uint32_t target, uint64_t bytes, uint32_t repetition, struct step **out)
+	__attribute__((warn_unused_result));
 void step_free(struct step *s);	/* NULL-safe */
 /* Prepares the step for `n` servers; server i gets `clients[i]` clients. 0 or -ENOMEM; step_free in either case. */
 int step_make_targets(struct step *s, uint32_t n, const uint32_t *clients) __attribute__((warn_unused_result));

@@ -64,7 +64,8 @@ const struct step_field step_fairness_fields[] = {
 	{ .name = NULL },
 };
 
-static const size_t sizes[] = { [STEP_U32] = sizeof(uint32_t), [STEP_U64] = sizeof(uint64_t), [STEP_REAL] = sizeof(double),
+static const size_t sizes[] = { [STEP_U32] = sizeof(uint32_t), [STEP_U64] = sizeof(uint64_t),
+				[STEP_REAL] = sizeof(double),
 				[STEP_FLAG] = sizeof(bool), [STEP_FLOOR] = sizeof(enum step_floor) };
 
 static const char *value_at(const struct step_field *f, const void *base, uint32_t i)

@@ -74,8 +74,8 @@ static json_t *generator_resources(const struct step *s, const json_t *network)
 			 "cpu_system_s", json_number(step_span_s(known, a->cpu_system_ns, b->cpu_system_ns)),
 			 "window_s", json_number(step_window_s(s)), "rss_bytes", gauge(s, b->rss_bytes), "fds",
 			 gauge(s, b->fds), "threads", gauge(s, b->threads), "qps", (json_int_t)s->qps,
-			 "cqs", (json_int_t)s->cqs, "mrs", (json_int_t)s->mrs, "pinned_bytes", (json_int_t)s->pinned_bytes,
-			 "payload_bytes", json_whole(bytes));
+			 "cqs", (json_int_t)s->cqs, "mrs", (json_int_t)s->mrs, "pinned_bytes",
+			 (json_int_t)s->pinned_bytes, "payload_bytes", json_whole(bytes));
 	add_net_bytes(o, network);
 	return o;
 }
@@ -87,7 +87,8 @@ static json_t *machine_resources(const struct step *s)
 
 	return json_pack("{s:o, s:o, s:o, s:o}", "busy_s", json_number(step_span_s(known, a->busy_ns, b->busy_ns)),
 			 "softirq_s", json_number(step_span_s(known, a->softirq_ns, b->softirq_ns)), "idle_s",
-			 json_number(step_span_s(known, a->idle_ns, b->idle_ns)), "window_s", json_number(step_window_s(s)));
+			 json_number(step_span_s(known, a->idle_ns, b->idle_ns)), "window_s",
+			 json_number(step_window_s(s)));
 }
 
 static json_t *validity_json(const struct step *s, const struct loadgen_config *cfg)
@@ -105,7 +106,8 @@ static json_t *validity_json(const struct step *s, const struct loadgen_config *
 /* Connection times of one kind of TLS handshake; null if no handshake was of this kind. */
 static json_t *kind_json(const struct step *s, enum handshake_kind kind)
 {
-	return hist_count(s->hists.total[kind]) ? connect_json(s->hists.stages[kind], s->hists.total[kind], NULL) : json_null();
+	return hist_count(s->hists.total[kind]) ? connect_json(s->hists.stages[kind], s->hists.total[kind], NULL) :
+		json_null();
 }
 
 /* Wall time of each phase divided by the number of connections attempted. */
@@ -127,8 +129,8 @@ static json_t *churn_json(const struct step *s, const struct loadgen_config *cfg
 
 	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:O}", "rate_target_per_s", (json_int_t)cfg->churn_per_s,
 		"cycles_per_s", json_number(s->measured_s > 0 ? (double)s->cycles / s->measured_s : NAN),
-		"away_ns", latency_json(s->hists.away_ns), "qp_pool_hits", json_whole(hits), "qp_pool_misses", json_whole(misses),
-		"qp_pool_hit_ratio", json_number(hits / (hits + misses)),
+		"away_ns", latency_json(s->hists.away_ns), "qp_pool_hits", json_whole(hits), "qp_pool_misses",
+		json_whole(misses), "qp_pool_hit_ratio", json_number(hits / (hits + misses)),
 		"qp_pool_exhausted", json_whole(step_server_delta(s, "pools.qp.exhausted")),
 		"qp_recycle_ns", recycle ? recycle : json_null());
 }
@@ -152,8 +154,8 @@ static json_t *kind_figures(const struct step *s, const struct workload *wl, uns
 {
 	double bytes = wl->kind_bytes[kind] ? wl->kind_bytes[kind] : (double)s->bytes;
 
-	return json_pack("{s:f, s:f, s:o}", "msgs_per_s", s->kind_per_s[kind], "bytes_per_s", s->kind_per_s[kind] * bytes,
-			 "response_ns", latency_json(s->hists.kind_response[kind]));
+	return json_pack("{s:f, s:f, s:o}", "msgs_per_s", s->kind_per_s[kind], "bytes_per_s",
+			 s->kind_per_s[kind] * bytes, "response_ns", latency_json(s->hists.kind_response[kind]));
 }
 
 /* Figures of each direction of a workload with two; null for other workloads. */
@@ -360,13 +362,16 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "offered_per_s", json_number(s->offered_per_s > 0 ? s->offered_per_s : NAN));
 	json_object_set_new(o, "one_way_ns", one_way_json(s, cfg));
 	/* In the closed loop a message is due when it is sent, so service and response time are the same. */
-	json_object_set_new(o, "service_ns", latency_json(loadgen_is_open_loop(cfg) ? s->hists.service : s->hists.response));
+	json_object_set_new(o, "service_ns", latency_json(loadgen_is_open_loop(cfg) ? s->hists.service :
+							  s->hists.response));
 	json_object_set_new(o, "schedule_lag_ns", loadgen_is_open_loop(cfg) ? latency_json(s->hists.lag) : json_null());
-	json_object_set_new(o, "sent_late", loadgen_is_open_loop(cfg) ? json_integer((json_int_t)s->late) : json_null());
+	json_object_set_new(o, "sent_late", loadgen_is_open_loop(cfg) ? json_integer((json_int_t)s->late) :
+			    json_null());
 	json_object_set_new(o, "measured_s", json_number(s->measured ? s->measured_s : NAN));
 	json_object_set_new(o, "throughput_msgs_per_s", json_number(has_messages(s, cfg) ? s->messages_per_s : NAN));
 	json_object_set_new(o, "throughput_bytes_per_s", json_number(has_messages(s, cfg) ? s->bytes_per_s : NAN));
-	json_object_set_new(o, "sends_per_s", json_number(has_messages(s, cfg) && cfg->wl->joins ? s->sends_per_s : NAN));
+	json_object_set_new(o, "sends_per_s", json_number(has_messages(s, cfg) && cfg->wl->joins ? s->sends_per_s :
+							  NAN));
 	json_object_set_new(o, "message_bytes", json_integer((json_int_t)s->bytes));
 	json_object_set_new(o, "streams", streams_json(s, cfg));
 	json_object_set_new(o, "kinds", kinds_json(s, cfg));
@@ -380,8 +385,8 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "network", network);
 	json_object_set_new(o, "effective", step_effective_json(s, workers, n_workers));
 	json_object_set_new(o, "messages_total", messages_total_json(s));
-	json_object_set_new(o, "psn_verified", cfg->transport == TRANSPORT_RDMA ? json_integer((json_int_t)s->psn_verified) :
-			    json_null());
+	json_object_set_new(o, "psn_verified", cfg->transport == TRANSPORT_RDMA ?
+			    json_integer((json_int_t)s->psn_verified) : json_null());
 	/* With several servers, `servers` has the reports of each. */
 	json_object_set(o, "server_before", s->baseline && !s->n_targets ? s->baseline : json_null());
 	json_object_set(o, "server_after", s->after && !s->n_targets ? s->after : json_null());

@@ -132,8 +132,8 @@ static bool is_failure(const json_t *row, struct fail *f, uint64_t *count)
 			return false;
 		v[i] = json_integer_value(json_array_get(row, i));
 	}
-	if (json_array_size(row) != 4 || v[0] < 0 || v[0] >= STAGE_N || v[1] < 0 || v[1] >= FAIL_KIND_N || v[2] < INT_MIN ||
-	    v[2] > INT_MAX || v[3] < 0 || v[3] > (json_int_t)STEP_WHOLE_MOST)
+	if (json_array_size(row) != 4 || v[0] < 0 || v[0] >= STAGE_N || v[1] < 0 || v[1] >= FAIL_KIND_N ||
+	    v[2] < INT_MIN || v[2] > INT_MAX || v[3] < 0 || v[3] > (json_int_t)STEP_WHOLE_MOST)
 		return false;
 	*f = (struct fail){ .stage = (enum stage)v[0], .kind = (enum fail_kind)v[1], .code = (int)v[2] };
 	*count = (uint64_t)v[3];

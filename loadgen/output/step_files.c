@@ -29,7 +29,8 @@ static json_t *write_histogram(const struct step_files *f, const struct step *s,
 	if (loadgen_is_swept(f->cfg))
 		snprintf(rate, sizeof(rate), "%llups-", (unsigned long long)s->rate);
 	/* A host's shares of two steps may be the same. */
-	snprintf(name, sizeof(name), "step-%05u-%u-%s%s%s", s->of_all ? s->of_all : s->target, s->repetition, size, rate, what);
+	snprintf(name, sizeof(name), "step-%05u-%u-%s%s%s", s->of_all ? s->of_all : s->target, s->repetition, size,
+		 rate, what);
 	return results_histogram(f->results, name, h, span.start_s, span.length_s) ? json_null() : json_string(name);
 }
 
@@ -40,7 +41,8 @@ json_t *step_files_histograms(const struct step_files *f, const struct step *s, 
 	bool open_loop = s->measured && loadgen_is_open_loop(f->cfg);
 
 	return json_pack("{s:o, s:o, s:o}", "connect", write_histogram(f, s, "connect", s->total, connect), "response",
-			 s->measured ? write_histogram(f, s, "response", s->hists.response, measured) : json_null(), "service",
+			 s->measured ? write_histogram(f, s, "response", s->hists.response, measured) : json_null(),
+			 "service",
 			 open_loop ? write_histogram(f, s, "service", s->hists.service, measured) : json_null());
 }
 

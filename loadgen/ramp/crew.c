@@ -83,7 +83,8 @@ static int open_ports(struct crew *c, uint32_t n_rails)
 /* Maximum number of clients of a worker of this server. With --deal first, one server may get all clients. */
 static uint32_t most_clients(const struct loadgen_config *cfg, uint32_t n_targets, uint32_t target)
 {
-	uint32_t n = deal_share((uint32_t)cfg->threads, n_targets, target) * (uint32_t)cfg->hosts, dealt[TARGETS_MAX], most;
+	uint32_t n = deal_share((uint32_t)cfg->threads, n_targets, target) * (uint32_t)cfg->hosts, dealt[TARGETS_MAX],
+		most;
 	uint64_t room[TARGETS_MAX];
 
 	for (uint32_t i = 0; i < n_targets; i++)
@@ -100,7 +101,8 @@ static void aim(struct worker_config *wc, const struct sut_place *at)
 						     wc->cfg->devices.n ? wc->cfg->devices.name[i] : NULL };
 }
 
-static int start_workers(struct crew *c, struct worker_config *wc, const struct sut_place *targets, char *err, size_t err_size)
+static int start_workers(struct crew *c, struct worker_config *wc, const struct sut_place *targets, char *err,
+			 size_t err_size)
 {
 	int ret = 0;
 
@@ -121,8 +123,8 @@ static int start_workers(struct crew *c, struct worker_config *wc, const struct 
 int crew_start(struct crew *c, const struct loadgen_config *cfg, const struct sut_place *targets, uint32_t n_targets,
 	       void (*on_progress)(void *arg), void *arg, char *err, size_t err_size)
 {
-	struct worker_config wc = { .cfg = cfg, .n_workers = (uint32_t)(cfg->threads * cfg->hosts), .n_rails = cfg->n_rails,
-				    .on_progress = on_progress, .arg = arg };
+	struct worker_config wc = { .cfg = cfg, .n_workers = (uint32_t)(cfg->threads * cfg->hosts),
+				    .n_rails = cfg->n_rails, .on_progress = on_progress, .arg = arg };
 	int ret;
 
 	if (cfg->threads_asked)

@@ -40,8 +40,8 @@ enum ramp_phase {
 	RAMP_WARMUP,		/* waits for --warmup, or for --warmup-iterations */
 	RAMP_BEGIN,		/* waits for the server's counters at the start of the measured time */
 	RAMP_MEASURE,		/* waits for --duration, or for --cycles or --iterations */
-	RAMP_DRAIN,		/* waits for operations in flight, clients that are away, and the server's counters; 15 s,
-				 * then clients that are still busy or away are given up */
+	RAMP_DRAIN,		/* waits for operations in flight, clients that are away, and the server's counters;
+				 * 15 s, then clients that are still busy or away are given up */
 	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
 	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 40 s */
 	RAMP_FOLLOW_UP,		/* as RAMP_FLOOR, after a step that did not hold all its clients, and after the last */

@@ -20,10 +20,10 @@
 	X(STEP_U64, comebacks, STEP_ADD, "outages.attempts")	/* attempts to connect again after an outage */ \
 	X(STEP_U64, repeated, STEP_ADD, "outages.repeated")	/* operations in flight then, which began again */ \
 	X(STEP_U64, late, STEP_ADD, "")			/* open loop: operations sent over 1 ms after they were due */ \
-	X(STEP_U64, checked, STEP_ADD, "verified.checked")	/* operations whose data were compared, with --verify */ \
+	X(STEP_U64, checked, STEP_ADD, "verified.checked")	/* operations whose data were compared (--verify) */ \
 	X(STEP_U64, corrupt, STEP_ADD, "verified.corrupt")	/* operations whose data were wrong */ \
 	X(STEP_U64, psn_verified, STEP_ADD, "")		/* connections whose PSNs were compared with the device's */ \
-	X(STEP_U64, clock_late_ns, STEP_MAX, "clock_late_ns")	/* latest beat of the thread (loadgen/worker/pulse.h) */ \
+	X(STEP_U64, clock_late_ns, STEP_MAX, "clock_late_ns")	/* latest beat of the thread (worker/pulse.h) */ \
 	X(STEP_U64, reply_stall_ns, STEP_MAX, "reply_stall_ns")	/* longest time with operations in flight and none
 								 * ended */
 

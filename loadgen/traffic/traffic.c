@@ -136,8 +136,8 @@ static void record_wait(struct worker_stream *to, struct stream *s, uint64_t due
 }
 
 /* Records figures that only some runs need. Not inlined, so that other runs do not save registers for it. */
-static __attribute__((noinline)) void record_more(struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number,
-						  const struct stream_times *at, uint64_t now)
+static __attribute__((noinline)) void record_more(struct traffic *t, const struct wclient *wc, unsigned stream,
+						  uint64_t number, const struct stream_times *at, uint64_t now)
 {
 	if (t->workload->kind_names[0])
 		record_kind(t, stream, number, now - at->due_ns);

@@ -26,7 +26,8 @@ static void reset_fairness(struct worker_fairness *f)
 void worker_stats_reset(struct worker_stats *st)
 {
 #define X(type, name, rule, path) &st->name,
-	counter *const of_step[] = { STEP_COUNTERS(X) &st->through, &st->unproved, &st->messages, &st->messages_measured,
+	counter *const of_step[] = { STEP_COUNTERS(X) &st->through, &st->unproved, &st->messages,
+				     &st->messages_measured,
 		&st->measure_start_ns, &st->measure_end_ns, &st->carried_in_ns, &st->carried_out_ns, &st->iterations,
 		&st->sends_measured };
 #undef X

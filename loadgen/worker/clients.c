@@ -39,7 +39,8 @@ static void record_stages(struct connector *k, const struct client_conn *c)
 	client_get_info(c, &info);
 	kind = info.resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
 	for (int i = 0; i < STAGE_TIMED; i++)
-		if (stage_applies((enum stage)i, (enum transport)k->cfg->transport) && (i != STAGE_FIRST_REPLY || has_reply))
+		if (stage_applies((enum stage)i, (enum transport)k->cfg->transport) &&
+		    (i != STAGE_FIRST_REPLY || has_reply))
 			hist_record(k->stats->hists.stages[kind][i], info.stage_ns[i]);
 	if (k->cfg->transport == TRANSPORT_RDMA)
 		hist_record(k->stats->hists.psn_generate, info.psn_generate_ns);
@@ -203,7 +204,8 @@ static void settle(struct connector *k, struct wclient *wc)
 }
 
 /* Logs the server's explanation, once per step: it says which server option denies what the workload needs. */
-static void tell_refusal(struct rail *rail, const struct wclient *wc, const struct client_conn *c, const struct fail *fail)
+static void tell_refusal(struct rail *rail, const struct wclient *wc, const struct client_conn *c,
+			 const struct fail *fail)
 {
 	struct client_info info;
 

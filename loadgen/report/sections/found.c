@@ -54,7 +54,8 @@ enum transport found_transport(const struct page *p)
 
 const char *found_socket(const struct page *p)
 {
-	static const char *const names[] = { [TRANSPORT_RDMA] = NULL, [TRANSPORT_TCP] = "TCP", [TRANSPORT_TLS] = "TLS" };
+	static const char *const names[] = { [TRANSPORT_RDMA] = NULL, [TRANSPORT_TCP] = "TCP",
+					     [TRANSPORT_TLS] = "TLS" };
 
 	return names[found_transport(p)];
 }
@@ -130,8 +131,8 @@ const char *found_hosts_at_limit(struct page *p, double clients)
 {
 	char names[READ_NAMES_MAX];
 
-	return page_text(p, "%s", read_hosts_at_limit(json_object_get(p->run, "hosts"), json_object_get(p->run, "steps"),
-						      clients, names));
+	return page_text(p, "%s", read_hosts_at_limit(json_object_get(p->run, "hosts"),
+						      json_object_get(p->run, "steps"), clients, names));
 }
 
 const char *found_clients_words(struct page *p, const struct found *c)
@@ -162,7 +163,8 @@ double found_cpu_share(const struct page *p, bool server)
 
 	for (size_t i = 0; i < p->points->n; i++) {
 		const struct point *at = &p->points->v[i];
-		double used = page_estimate(at, server ? PAGE_CPUS("resources.server") : PAGE_MACHINE_CPUS).value / cores;
+		double used = page_estimate(at, server ? PAGE_CPUS("resources.server") :
+					    PAGE_MACHINE_CPUS).value / cores;
 
 		if (!isfinite(used) || at->clients < most)
 			continue;

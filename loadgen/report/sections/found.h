@@ -47,17 +47,18 @@ struct found_flag {
 };
 struct found_flag found_flag(const struct points *points, enum validity flag);
 
-/* The load hosts that had no more to give, of a run on several, in the smallest such step of `clients` at least: "load2,
- * load5"; "" if there were none. Kept until page_free. */
+/* The load hosts that had no more to give, of a run on several, in the smallest such step of `clients` at least:
+ * "load2, load5"; "" if there were none. Kept until page_free. */
 const char *found_hosts_at_limit(struct page *p, double clients);
 
-/* The clients of a capacity: "170", "at least 170", "none up to 100", "add hosts" if more of them would tell; "not known". */
+/* The clients of a capacity: "170", "at least 170", "none up to 100", "add hosts" if more of them would tell; "not
+ * known". */
 const char *found_clients_words(struct page *p, const struct found *c);
 
 /* Server and generator were on one machine. */
 bool found_share_machine(const struct page *p);
-/* Share of its machine's CPUs that the server used, or everything on the generator's machine, with the most clients; NAN: not
- * known. */
+/* Share of its machine's CPUs that the server used, or everything on the generator's machine, with the most clients;
+ * NAN: not known. */
 double found_cpu_share(const struct page *p, bool server);
 /* "the machine" if both share one, else "the load generator's machine". */
 const char *found_machine_words(const struct page *p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The load hosts of a run on several: what each contributed, who was slowest, and how far their clocks and starts were apart. */
+/* The load hosts of a run on several: what each contributed, who was slowest, and how far their clocks and starts were
+ * apart. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -80,46 +81,58 @@ static void add_part(struct page *p, struct doc_table *t, size_t rank, const jso
 	const json_t *own = json_object_get(part, "own");
 	bool saturated = read_has_flag(own, VALIDITY_generator_saturated);
 
-	page_cells(t, "s000001112s", name_of(p, rank), read_amount(part, "share"), read_amount(own, "connected_held"), rate_of(part),
-		   rate_of_each(part), read_amount(own, "failed") + read_amount(own, "dropped"),
+	page_cells(t, "s000001112s", name_of(p, rank), read_amount(part, "share"), read_amount(own, "connected_held"),
+		   rate_of(part), rate_of_each(part), read_amount(own, "failed") + read_amount(own, "dropped"),
 		   read_amount(own, "response_ns.p50") / 1e3, read_amount(own, "response_ns.p99") / 1e3,
 		   read_cores(own, "generator") * 100, json_number_at(part, "start_skew_ns") / 1e6,
 		   own && !json_is_null(own) ? saturated ? "yes" : "no" : "unknown");
 }
 
-#define PART_COLUMNS "host;share#clients;held#clients;messages#1/s;for each client#1/s;failed or dropped#clients;response p50#us;" \
+#define PART_COLUMNS \
+	"host;share#clients;held#clients;messages#1/s;for each client#1/s;failed or dropped#clients;response p50#us;" \
 	"response p99#us;CPU#%;began later by#ms;saturated"
 
 static void table_load(struct page *p, size_t index)
 {
-	struct doc_table *t = page_table(p, "hosts", page_text(p, "Each load host with %s in all. CPU: of performance_test, 100 %% is one "
+	struct doc_table *t = page_table(p, "hosts", page_text(p,
+							       "Each load host with %s in all. CPU: of "
+							       "performance_test, 100 %% is one "
 					 "core. Percentiles are each host's own.",
-					 page_clients(p, read_amount(read_step(p->run, index), "target_clients"))), PART_COLUMNS);
+					 page_clients(p, read_amount(read_step(p->run, index), "target_clients"))),
+					 PART_COLUMNS);
 
 	for (size_t i = 0; i < n_hosts(p); i++) {
 		const json_t *part = part_of(p, i, index);
 
-		page_add(t, read_has_flag(json_object_get(part, "own"), VALIDITY_generator_saturated) || !part ? DOC_WARN : DOC_PLAIN, "");
+		page_add(t, read_has_flag(json_object_get(part, "own"), VALIDITY_generator_saturated) ||
+			 !part ? DOC_WARN : DOC_PLAIN, "");
 		add_part(p, t, i, part);
 	}
 }
 
 static void table_machines(struct page *p)
 {
-	struct doc_table *t = page_table(p, "hosts_machines", "The load hosts' machines. Clock: the leader's less the host's, as round "
-					 "trips tell it.", "host;rank#;address;kernel;CPU;cores#;memory#GiB;device;line#Gbit/s;"
+	struct doc_table *t = page_table(p, "hosts_machines",
+					 "The load hosts' machines. Clock: the leader's less the host's, as round "
+					 "trips tell it.",
+					 "host;rank#;address;kernel;CPU;cores#;memory#GiB;device;line#Gbit/s;"
 					 "clock offset#ms;clock error#ms;lost;files");
 
 	for (size_t i = 0; i < n_hosts(p); i++) {
 		const json_t *host = json_array_get(hosts_of(p), i), *about = json_object_get(host, "about");
 		bool software = json_is_true(json_at(about, "rdma_device.is_software"));
 
-		page_add(t, json_is_object(json_object_get(host, "lost")) ? DOC_BAD : DOC_PLAIN, "s0sss01s233ss", name_of(p, i), (double)i,
-			 page_text_at(host, "address", ""), page_text_at(about, "kernel", ""), page_text_at(about, "cpu_model", ""),
+		page_add(t, json_is_object(json_object_get(host, "lost")) ? DOC_BAD : DOC_PLAIN, "s0sss01s233ss",
+			 name_of(p, i), (double)i,
+			 page_text_at(host, "address", ""), page_text_at(about, "kernel", ""),
+			 page_text_at(about, "cpu_model", ""),
 			 read_amount(about, "cores"), read_amount(about, "memory_bytes") / 0x1p30,
-			 page_text(p, "%s%s", page_text_at(about, "rdma_device.name", "unknown"), software ? " (software)" : ""),
-			 read_amount(about, "rdma_device.link_bits_per_s") / 1e9, json_number_at(host, "clock.offset_ns") / 1e6,
-			 read_amount(host, "clock.error_ns") / 1e6, lost_words(p, host), page_text_at(host, "files", ""));
+			 page_text(p, "%s%s", page_text_at(about, "rdma_device.name", "unknown"), software ?
+				   " (software)" : ""),
+			 read_amount(about, "rdma_device.link_bits_per_s") / 1e9,
+			 json_number_at(host, "clock.offset_ns") / 1e6,
+			 read_amount(host, "clock.error_ns") / 1e6, lost_words(p, host),
+			 page_text_at(host, "files", ""));
 	}
 }
 
@@ -134,7 +147,8 @@ static void table_steps(struct page *p)
 
 			if (!part)
 				continue;
-			page_row(p, t, DOC_PLAIN, read_amount(step, "target_clients"), read_amount(step, "message_bytes"));
+			page_row(p, t, DOC_PLAIN, read_amount(step, "target_clients"),
+				 read_amount(step, "message_bytes"));
 			add_part(p, t, i, part);
 			rows++;
 		}
@@ -166,13 +180,15 @@ static void say_spread(struct page *p, size_t index)
 		}
 	}
 	if (known < 2) {
-		doc_text(p->doc, "hosts-no-spread", "How much the hosts differ is not known: fewer than two measured messages.");
+		doc_text(p->doc, "hosts-no-spread",
+			 "How much the hosts differ is not known: fewer than two measured messages.");
 		return;
 	}
-	doc_text(p->doc, "hosts-spread", "With %s in all, each client of the slowest host, %s, got %s messages a second, each client "
+	doc_text(p->doc, "hosts-spread",
+		 "With %s in all, each client of the slowest host, %s, got %s messages a second, each client "
 		 "of the fastest, %s, %s: %.2f times as many.",
-		 page_clients(p, read_amount(read_step(p->run, index), "target_clients")), name_of(p, slow), page_count(p, least),
-		 name_of(p, fast), page_count(p, most), most / least);
+		 page_clients(p, read_amount(read_step(p->run, index), "target_clients")), name_of(p, slow),
+		 page_count(p, least), name_of(p, fast), page_count(p, most), most / least);
 }
 
 static void say_saturated(struct page *p)
@@ -180,7 +196,8 @@ static void say_saturated(struct page *p)
 	const char *names = found_hosts_at_limit(p, 0);
 
 	if (*names)
-		doc_note(p->doc, DOC_WARN, "hosts-saturated", "%s had no more to give. What the server can do beyond that is not known: "
+		doc_note(p->doc, DOC_WARN, "hosts-saturated",
+			 "%s had no more to give. What the server can do beyond that is not known: "
 			 "add hosts.", names);
 	else
 		doc_text(p->doc, "hosts-not-saturated", "No load host was at its own limit.");
@@ -198,8 +215,8 @@ static void say_skew(struct page *p)
 		limit = fmax(limit, read_amount(read_step(p->run, i), "hosts_skew.limit_ns"));
 	}
 	if (isfinite(most))
-		doc_text(p->doc, "hosts-skew", "The hosts began to measure at most %s apart (--max-skew: %s).", page_ns(p, most),
-			 page_ns(p, limit));
+		doc_text(p->doc, "hosts-skew", "The hosts began to measure at most %s apart (--max-skew: %s).",
+			 page_ns(p, most), page_ns(p, limit));
 	else
 		doc_text(p->doc, "hosts-skew-unknown", "How far apart the hosts began to measure is not known.");
 }
@@ -232,7 +249,8 @@ static void chart_rates(struct page *p, size_t index)
 	}
 	c.n_categories = n;
 	page_series(&c, (struct chart_series){ .label = "messages/s", .mark = CHART_STACK, .x = x, .y = y, .n = n });
-	page_chart(p, "hosts-chart", "Messages a second by host", &c, "A bar for each load host, of the step with the most clients.");
+	page_chart(p, "hosts-chart", "Messages a second by host", &c,
+		   "A bar for each load host, of the step with the most clients.");
 }
 
 void section_hosts(struct page *p)
@@ -242,7 +260,8 @@ void section_hosts(struct page *p)
 	if (n_hosts(p) < 2)
 		return;
 	doc_section(p->doc, "hosts", "Hosts");
-	doc_text(p->doc, "hosts-many", "%zu load hosts made this run together. Throughout the report, their counts and the cells of "
+	doc_text(p->doc, "hosts-many",
+		 "%zu load hosts made this run together. Throughout the report, their counts and the cells of "
 		 "their histograms are added up; percentiles are of all samples.", n_hosts(p));
 	say_lost(p);
 	if (index < read_n_steps(p->run)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How round trips are distributed: percentile spectrum and histogram; and figures of a part of the operations: each direction,
- * each kind, and half of a round trip. */
+/* How round trips are distributed: percentile spectrum and histogram; and figures of a part of the operations: each
+ * direction, each kind, and half of a round trip. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -302,9 +302,11 @@ static void show_parts(struct page *p)
 	if (!has_parts(p))
 		return;
 	doc_heading(p->doc, "By direction or kind");
-	doc_text(p->doc, "parts", "Operations of a client end in the order in which they began, so one waits for those before it. "
+	doc_text(p->doc, "parts",
+		 "Operations of a client end in the order in which they began, so one waits for those before it. "
 		 "The share of the time spent behind earlier operations of the same direction is that of head-of-line "
-		 "blocking; with one operation in flight there is none. Jain's index is 1 if all clients got the same.");
+		 "blocking; with one operation in flight there is none. Jain's index is 1 if all clients got the "
+		 "same.");
 	t = page_table(p, "parts", "Operations by direction or kind.", PAGE_POINT ";operations");
 	page_columns(p, t, columns);
 	for (size_t i = 0; i < p->points->n; i++)
@@ -325,7 +327,8 @@ static void show_one_way(struct page *p)
 		{ "max#us", "one_way_ns.max", 1e-3, 2 }, { 0 }
 	};
 
-	page_points(p, "one_way", "One way: half of the round trips above, to compare with tools that print half of a round "
+	page_points(p, "one_way",
+		    "One way: half of the round trips above, to compare with tools that print half of a round "
 		    "trip, such as ib_send_lat. Nothing was measured one way.", columns);
 }
 

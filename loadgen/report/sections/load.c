@@ -174,7 +174,8 @@ static void say_growth(struct page *p, const struct load *l)
 			 "second%s: %.2g times as much for %s times the clients. The most was %s, with %s.",
 			 page_count(p, v->x[v->first]), page_clients(p, v->x[v->last]), page_count(p, v->y[v->first]),
 			 page_count(p, v->y[v->last]), page_with_size(p, l->bytes), v->y[v->last] / v->y[v->first],
-			 page_count(p, v->x[v->last] / v->x[v->first]), page_count(p, v->y[top]), page_clients(p, v->x[top]));
+			 page_count(p, v->x[v->last] / v->x[v->first]), page_count(p, v->y[top]),
+			 page_clients(p, v->x[top]));
 }
 
 static void say_fitted(struct page *p, const struct load *l)
@@ -236,8 +237,10 @@ static void say_saturation(struct page *p)
 	const char *hosts = found_hosts_at_limit(p, 0);
 
 	if (*hosts)
-		doc_note(p->doc, DOC_WARN, "hosts-limit", "From %s on load hosts were at their limit (%s): there the server can "
-			 "do at least what is shown. Add hosts to see what it can.", page_clients(p, flag.least), hosts);
+		doc_note(p->doc, DOC_WARN, "hosts-limit",
+			 "From %s on load hosts were at their limit (%s): there the server can "
+			 "do at least what is shown. Add hosts to see what it can.", page_clients(p, flag.least),
+			 hosts);
 	else if (flag.steps)
 		doc_note(p->doc, DOC_WARN, "generator-limit", "From %s on the load generator itself was at its limit: "
 			 "there the server can do at least what is shown.", page_clients(p, flag.least));

@@ -95,12 +95,14 @@ struct estimate page_estimate(const struct point *at, const char *path);
 #define PAGE_MACHINE_CPUS "resources.machine.busy_s/resources.machine.window_s"
 /* Figures of the stages of a connection, between two parts of a path. */
 #define PAGE_STAGES(before, after) \
-	{ "tcp_connect#ms", before "tcp_connect" after, 1e-6, 3 }, { "tls_handshake#ms", before "tls_handshake" after, 1e-6, 3 }, \
+	{ "tcp_connect#ms", before "tcp_connect" after, 1e-6, 3 }, \
+	{ "tls_handshake#ms", before "tls_handshake" after, 1e-6, 3 }, \
 	{ "psn_exchange#ms", before "psn_exchange" after, 1e-6, 3 }, \
 	{ "socket_connect#ms", before "socket_connect" after, 1e-6, 3 }, \
 	{ "addr_resolve#ms", before "addr_resolve" after, 1e-6, 3 }, \
 	{ "route_resolve#ms", before "route_resolve" after, 1e-6, 3 }, \
-	{ "qp_setup#ms", before "qp_setup" after, 1e-6, 3 }, { "rdma_connect#ms", before "rdma_connect" after, 1e-6, 3 }, \
+	{ "qp_setup#ms", before "qp_setup" after, 1e-6, 3 }, \
+	{ "rdma_connect#ms", before "rdma_connect" after, 1e-6, 3 }, \
 	{ "first_reply#ms", before "first_reply" after, 1e-6, 3 }
 /* Adds the columns to a table, and an object's cells to its row. */
 void page_columns(struct page *p, struct doc_table *t, const struct page_column *columns);

@@ -19,14 +19,16 @@
 	{ "connect p50#ms", "connect_ns.total.p50", 1e-6, 2 }, { "connect p99#ms", "connect_ns.total.p99", 1e-6, 2 }, \
 	{ "msgs/s#", "throughput_msgs_per_s", 1, 0 }, { "MB/s#", "throughput_bytes_per_s", 1e-6, 1 }, \
 	{ "response p50#us", "response_ns.p50", 1e-3, 0 }, { "response p99#us", "response_ns.p99", 1e-3, 0 }, \
-	{ "response p99.9#us", "response_ns.p99_9", 1e-3, 0 }, { "server CPU#%", PAGE_CPUS("resources.server"), 100, 0 }, \
+	{ "response p99.9#us", "response_ns.p99_9", 1e-3, 0 }, \
+	{ "server CPU#%", PAGE_CPUS("resources.server"), 100, 0 }, \
 	{ "generator CPU#%", PAGE_CPUS("resources.generator"), 100, 0 }
 
 static const struct page_column step_figures[] = { STEP_FIGURES, { 0 } };
 
 /* A sweep's steps have the same clients, and differ in the rate; in the size, too, if there are several. */
 static const struct page_column offered_figures[] = {
-	{ "size#bytes", "message_bytes", 1, 0 }, { "clients#", "target_clients", 1, 0 }, { "offered#/s", "offered_per_s", 1, 0 },
+	{ "size#bytes", "message_bytes", 1, 0 }, { "clients#", "target_clients", 1, 0 },
+	{ "offered#/s", "offered_per_s", 1, 0 },
 	STEP_FIGURES, { "sent late p99#us", "schedule_lag_ns.p99", 1e-3, 0 }, { 0 }
 };
 
@@ -34,21 +36,27 @@ static const struct {
 	const char *name, *caption;
 	struct page_column columns[14];
 } tables[] = {
-	{ "steps_more", "More of each step. A percentile takes samples: a p50 takes 5, a p95 59, a p99 299, a p99.9 2,995.", {
+	{ "steps_more", "More of each step. A percentile takes samples: a p50 takes 5, a p95 59, a p99 299, a p99.9 "
+			"2,995.", {
 		{ "attempted#", "attempted", 1, 0 }, { "most connected#", "connected_peak", 1, 0 },
-		{ "server counted#", "server_connected", 1, 0 }, { "connections timed#", "connect_ns.total.count", 1, 0 },
+		{ "server counted#", "server_connected", 1, 0 }, { "connections timed#", "connect_ns.total.count", 1,
+								   0 },
 		{ "operations timed#", "response_ns.count", 1, 0 }, { "response min#us", "response_ns.min", 1e-3, 1 },
 		{ "response mean#us", "response_ns.mean", 1e-3, 1 }, { "response p95#us", "response_ns.p95", 1e-3, 1 },
-		{ "response max#us", "response_ns.max", 1e-3, 1 }, { "throughput#Gbit/s", "throughput_bytes_per_s", 8e-9, 3 },
-		{ "SENDs#/s", "sends_per_s", 1, 0 }, { "messages in a SEND#", "throughput_msgs_per_s/sends_per_s", 1, 2 } } },
-	{ "steadiness", "Steadiness: how throughput and p99 changed over the measured time, and the time in which a thread of the "
+		{ "response max#us", "response_ns.max", 1e-3, 1 }, { "throughput#Gbit/s", "throughput_bytes_per_s",
+								     8e-9, 3 },
+		{ "SENDs#/s", "sends_per_s", 1, 0 }, { "messages in a SEND#", "throughput_msgs_per_s/sends_per_s", 1,
+						       2 } } },
+	{ "steadiness", "Steadiness: how throughput and p99 changed over the measured time, and the time in which a "
+			"thread of the "
 	  "generator did not run, or no reply came.", {
 		{ "intervals#", "drift.intervals", 1, 0 }, { "throughput changed#%", "drift.throughput_ratio", 100, 1 },
 		{ "p99 changed#%", "drift.p99_ratio", 100, 1 }, { "generator late#s", "clock_late_ns", 1e-9, 2 },
 		{ "replies stalled#s", "reply_stall_ns", 1e-9, 2 } } },
 	{ "fairness", "Fairness: messages a second of single clients. Jain's index is 1 if all of them got the same.", {
 		{ "active#", "fairness.clients", 1, 0 }, { "Jain's index#", "fairness.jain_index", 1, 4 },
-		{ "slowest#1/s", "fairness.slowest_msgs_per_s", 1, 1 }, { "fastest#1/s", "fairness.fastest_msgs_per_s", 1, 1 } } },
+		{ "slowest#1/s", "fairness.slowest_msgs_per_s", 1, 1 }, { "fastest#1/s", "fairness.fastest_msgs_per_s",
+									  1, 1 } } },
 	{ "client_memory", "Memory for each client held.", {
 		{ "server resident#KiB", "memory.server_rss_bytes_per_client", KIB, 1 },
 		{ "server pinned#KiB", "memory.server_pinned_bytes_per_client", KIB, 2 },
@@ -62,7 +70,8 @@ static const struct {
 	{ "outages", "Connections that were lost, and clients that came back (--reconnect).", {
 		{ "lost#", "outages.lost", 1, 0 }, { "came back#", "outages.ended", 1, 0 },
 		{ "without a connection p50#s", "outages.outage_ns.p50", 1e-9, 2 },
-		{ "at most#s", "outages.outage_ns.max", 1e-9, 2 }, { "operations repeated#", "outages.repeated", 1, 0 } } },
+		{ "at most#s", "outages.outage_ns.max", 1e-9, 2 }, { "operations repeated#", "outages.repeated", 1,
+								     0 } } },
 	{ "rails", "Rails that operations are striped over.", {
 		{ "used#", "rails.used", 1, 0 }, { "available#", "rails.available", 1, 0 },
 		{ "dropped by clients that went on#", "rails.dropped", 1, 0 } } },
@@ -75,7 +84,8 @@ static const struct {
 void section_steps(struct page *p)
 {
 	doc_section(p->doc, "steps", "Each step");
-	if (!page_points(p, "steps", "Each number of clients: the median of its runs. CPU: 100 % is one core.", step_figures))
+	if (!page_points(p, "steps", "Each number of clients: the median of its runs. CPU: 100 % is one core.",
+			 step_figures))
 		doc_text(p->doc, "steps-none", "No step was run.");
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		page_points(p, tables[i].name, tables[i].caption, tables[i].columns);
@@ -84,7 +94,8 @@ void section_steps(struct page *p)
 void steps_table(struct page *p)
 {
 	if (isfinite(points_main_rate(json_at(p->run, "steps"))))
-		page_objects(p, "offered", NULL, offered_figures + (p->points->n_sizes < 2), json_at(p->run, "steps"), SIZE_MAX);
+		page_objects(p, "offered", NULL, offered_figures + (p->points->n_sizes < 2), json_at(p->run, "steps"),
+			     SIZE_MAX);
 	else
 		page_points(p, "steps", NULL, step_figures);
 }
@@ -103,7 +114,8 @@ static bool lacks(const json_t *step, const char *count, const char *percentile)
 static bool is_too_short(const json_t *step)
 {
 	return read_has_flag(step, VALIDITY_not_steady) &&
-	       !isfinite(json_number_at(step, "drift.throughput_ratio")) && !isfinite(json_number_at(step, "drift.p99_ratio"));
+	       !isfinite(json_number_at(step, "drift.throughput_ratio")) &&
+	       !isfinite(json_number_at(step, "drift.p99_ratio"));
 }
 
 static bool has_caveat(const struct page *p, const json_t *step, int caveat)
@@ -125,11 +137,13 @@ static const char *caveat_words(struct page *p, int caveat)
 	const char *hosts = caveat == VALIDITY_generator_saturated ? found_hosts_at_limit(p, 0) : "";
 
 	switch (caveat) {
-	case TOO_SHORT: return "measured for too short a time to tell whether it was steady; a longer --duration has more intervals";
+	case TOO_SHORT: return "measured for too short a time to tell whether it was steady; a longer --duration has "
+			       "more intervals";
 	case FEW_CONNECTIONS: return "fewer than 299 connections: no p99 of connecting (a p50 takes 5)";
 	case FEW_OPERATIONS: return "fewer than 2,995 operations: no p99.9 of responses (a p99 takes 299, a p50 5)";
 	case NO_OPERATION: return "no operation ended in the measured time";
-	case NO_SERVER_CPU: return "the server's report from before or after the measured time is missing, and so is its CPU time";
+	case NO_SERVER_CPU: return "the server's report from before or after the measured time is missing, and so is "
+				   "its CPU time";
 	}
 	return *hosts ? page_text(p, "%s; %s had no more to give: add hosts", validity_flags[caveat].meaning, hosts) :
 			validity_flags[caveat].meaning;
@@ -164,6 +178,7 @@ void steps_say_caveats(struct page *p)
 				v[n++] = json_number_at(step, swept ? "offered_per_s" : "target_clients");
 		}
 		if (n)
-			doc_item(p->doc, NULL, "%s: %s", labels_of(p, swept ? "/s" : " clients", v, n, i), caveat_words(p, caveat));
+			doc_item(p->doc, NULL, "%s: %s", labels_of(p, swept ? "/s" : " clients", v, n, i),
+				 caveat_words(p, caveat));
 	}
 }

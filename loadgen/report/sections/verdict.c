@@ -39,12 +39,15 @@ static void add_place_badges(struct page *p)
 	if (found_socket(p))
 		doc_badge(p->doc, DOC_WARN, "badge-transport", page_text(p, "over %s", found_socket(p)),
 			  json_is_true(json_at(p->run, "config.transport_fell_back")) ?
-			  "--transport auto found no RDMA device on the generator's machine: messages went over TCP, not over RDMA." :
-			  "Messages went over the kernel's sockets, not over RDMA. Packet sequence numbers of queue pairs do not "
+			  "--transport auto found no RDMA device on the generator's machine: messages went over TCP, "
+			  "not over RDMA." :
+			  "Messages went over the kernel's sockets, not over RDMA. Packet sequence numbers of queue "
+			  "pairs do not "
 			  "apply.");
 	if (json_is_true(json_at(env, "rdma_device.is_software")))
 		doc_badge(p->doc, DOC_WARN, "badge-software", "software RDMA",
-			  page_text(p, "The device %s is software (Soft-RoCE or siw): its times and rates are not those of an "
+			  page_text(p, "The device %s is software (Soft-RoCE or siw): its times and rates are not "
+				       "those of an "
 				    "adapter.", device ? device : ""));
 	if (json_is_true(json_at(env, "is_emulated_cpu")))
 		doc_badge(p->doc, DOC_WARN, "badge-emulated", "emulated CPU", "Each instruction is emulated, so "
@@ -79,7 +82,8 @@ static enum outcome outcome_of(const json_t *criterion)
 
 static bool is_search(const struct page *p)
 {
-	return json_is_true(json_at(p->run, "config.find_capacity")) || json_is_true(json_at(p->run, "config.find_rate"));
+	return json_is_true(json_at(p->run, "config.find_capacity")) ||
+		json_is_true(json_at(p->run, "config.find_rate"));
 }
 
 static void add_outcome_badge(struct page *p)
@@ -273,7 +277,8 @@ static void table_criteria(struct page *p)
 	doc_text(p->doc, "criteria-count", "%zu of %zu criteria were met, %zu failed, %zu could not be judged.",
 		 of[OUTCOME_PASS], n, of[OUTCOME_FAIL], of[OUTCOME_INCONCLUSIVE]);
 	if (of[OUTCOME_NOT_JUDGED])
-		doc_text(p->doc, "criteria-not-judged", "%zu of %zu were not judged, because times that are measured here say "
+		doc_text(p->doc, "criteria-not-judged",
+			 "%zu of %zu were not judged, because times that are measured here say "
 			 "nothing of hardware.", of[OUTCOME_NOT_JUDGED], n);
 	t = page_table(p, "criteria", "If a step ran several times, its worst result.", PAGE_POINT
 		       ";criterion;required;measured;result;runs passed#");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Server and load generator in one process, over the fakes' wire, each with all its threads: shards, main thread and
- * registrar; workers, and the main thread that gives them orders. Made for ThreadSanitizer (make SAN=thread check-unit):
- * clients connect, send, read and write memory, leave and come back, while control sessions ask for statistics,
- * certificates are read again, and in the end the server is told to stop. */
+ * registrar; workers, and the main thread that gives them orders. Made for ThreadSanitizer (make SAN=thread
+ * check-unit): clients connect, send, read and write memory, leave and come back, while control sessions ask for
+ * statistics, certificates are read again, and in the end the server is told to stop. */
 #include "tests/unit/helpers/unit.h"
 
 #include <fcntl.h>
@@ -518,7 +518,8 @@ TEST(echo__two_steps__every_byte_back)
 
 TEST(one_way__while_clients_come_and_go__all_counted)
 {
-	run("--clients 12 --threads 3 --workload small --inflight 16 --message-size 64 --verify --churn 100 --tls-resume", 12, 64);
+	run("--clients 12 --threads 3 --workload small --inflight 16 --message-size 64 --verify --churn 100 "
+	    "--tls-resume", 12, 64);
 	assert_true(SERVER_SUM(established) > 24);
 }
 
@@ -538,7 +539,8 @@ TEST(iterations__any_workload__so_many_of_each_client)
 	run_iterations("--clients 5 --threads 2 --workload small --inflight 16 --iterations 50", 5, 64);
 	run_iterations("--clients 4 --threads 2 --workload mixed --mix 1:1:1 --verify --iterations 50", 4, 64);
 	run_iterations("--clients 4 --threads 2 --workload duplex --message-size 100 --iterations 50", 4, 100);
-	run_iterations("--clients 4 --threads 2 --workload large --operation write-imm --inflight 2 --message-size 100000 "
+	run_iterations("--clients 4 --threads 2 --workload large --operation write-imm --inflight 2 --message-size "
+		       "100000 "
 		       "--chunk 16k --iterations 50", 4, 100000);
 	run_iterations("--clients 4 --threads 2 --workload large --operation write-imm --verify --message-size 100000 "
 		       "--chunk 16k --iterations 50", 4, 100000);

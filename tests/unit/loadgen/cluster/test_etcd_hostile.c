@@ -254,7 +254,8 @@ TEST(answers__hostile__one_sentence_or_tried_again)
 
 /* The keys "/rampart/r/k1" and so on. */
 #define KEY(n, revision) \
-	"\"kv\":{\"key\":\"L3JhbXBhcnQvci9r" n "\",\"create_revision\":\"" revision "\",\"mod_revision\":\"" revision "\"}"
+	"\"kv\":{\"key\":\"L3JhbXBhcnQvci9r" n "\",\"create_revision\":\"" revision \
+	"\",\"mod_revision\":\"" revision "\"}"
 
 /* etcd splits a revision with many changes. The next stream begins with the whole revision. */
 TEST(watch__stream_breaks_within_a_revision__each_change_once)

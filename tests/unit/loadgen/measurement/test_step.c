@@ -172,7 +172,8 @@ static void assert_gone(struct worker_stats st, uint32_t dropped, uint32_t faile
 
 TEST(count_gone__while_connecting__those_on_their_way_failed)
 {
-	assert_gone((struct worker_stats){ .attempted = 10, .live = 3, .failed = 1, .connecting = 4, .parked = 1, .waiting = 1 }, 3, 6);
+	assert_gone((struct worker_stats){ .attempted = 10, .live = 3, .failed = 1, .connecting = 4, .parked = 1,
+					   .waiting = 1 }, 3, 6);
 }
 
 /* Sixteen clients had left normally. */
@@ -184,7 +185,8 @@ TEST(count_gone__while_disconnecting__only_those_still_there)
 
 TEST(count_gone__one_comes_back__counted_once)
 {
-	assert_gone((struct worker_stats){ .attempted = 10, .live = 8, .away = 2, .waiting = 1, .connecting = 1 }, 10, 0);
+	assert_gone((struct worker_stats){ .attempted = 10, .live = 8, .away = 2, .waiting = 1, .connecting = 1 }, 10,
+		    0);
 }
 
 TEST(collect__beats_of_workers_and_main__the_worst)
@@ -605,12 +607,13 @@ static const char *const members[] = {
 	"target_clients", "repetition", "attempted", "connected_peak", "connected_held", "failed", "dropped",
 	"server_connected", "connect_wall_s", "steady", "connect_ns", "connect_full_ns", "connect_resumed_ns",
 	"connect_longest", "drift", "rates", "follow_up",
-	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "outages", "active", "fairness", "memory",
-	"server_stages_ns", "response_ns",
-	"service_ns", "schedule_lag_ns", "sent_late", "offered_per_s", "message_bytes", "streams", "kinds", "one_way_ns", "rails", "verified",
+	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "outages", "active", "fairness",
+	"memory", "server_stages_ns", "response_ns",
+	"service_ns", "schedule_lag_ns", "sent_late", "offered_per_s", "message_bytes", "streams", "kinds",
+	"one_way_ns", "rails", "verified",
 	"measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s", "sends_per_s",
-	"intervals", "resources", "network", "effective", "messages_total", "psn_verified", "server_before", "server_after",
-	"server_pools",
+	"intervals", "resources", "network", "effective", "messages_total", "psn_verified", "server_before",
+	"server_after", "server_pools",
 	"clock_late_ns", "reply_stall_ns", "failures", "littles_law_residual", "validity",
 };
 
@@ -711,10 +714,12 @@ TEST(json__not_measured__null_and_not_zero)
 		"schedule_lag_ns", "server_connected", "server_stages_ns", "server_after", "response_ns.p50",
 		"response_ns.mean", "connect_ns.total.p50", "resources.server.cpu_user_s",
 		"resources.server.rss_bytes", "resources.server.net_bytes", "network.server", "network.generator",
-		"resources.server.payload_bytes", "resources.generator.payload_bytes", "resources.server.net_bytes_per_s",
+		"resources.server.payload_bytes", "resources.generator.payload_bytes",
+		"resources.server.net_bytes_per_s",
 		"resources.server.window_s", "resources.generator.cpu_user_s", "resources.generator.cpu_system_s",
 		"resources.generator.rss_bytes", "resources.generator.net_bytes", "resources.generator.window_s",
-		"resources.server.cpu_ns_per_op", "resources.generator.cpu_ns_per_op", "resources.server.switches_per_op",
+		"resources.server.cpu_ns_per_op", "resources.generator.cpu_ns_per_op",
+		"resources.server.switches_per_op",
 		"resources.generator.switches_voluntary", "resources.server.peak", "resources.generator.peak",
 		"resources.generator.net_bytes_per_s", "resources.machine.busy_s", "resources.machine.window_s",
 	};
@@ -787,8 +792,8 @@ static unsigned odd_or_even(const struct loadgen_config *c, uint64_t number)
 
 TEST(json__kinds__rate_and_latency_of_each)
 {
-	static const struct workload two_kinds = { .streams = 1, .kind_names = { "write", "atomic" }, .kind_of = odd_or_even,
-						   .kind_bytes = { 0, 8 } };
+	static const struct workload two_kinds = { .streams = 1, .kind_names = { "write", "atomic" },
+						   .kind_of = odd_or_even, .kind_bytes = { 0, 8 } };
 	json_t *o;
 
 	cfg.wl = &two_kinds;

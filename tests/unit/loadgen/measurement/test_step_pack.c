@@ -118,9 +118,11 @@ static void deal_one(int host, uint64_t *seed)
 
 static void deal(int n_hosts, uint64_t *seed, int samples)
 {
-	const size_t counters[] = { OFFSET(attempted), OFFSET(failed), OFFSET(dropped), OFFSET(retries), OFFSET(rails_dropped),
+	const size_t counters[] = { OFFSET(attempted), OFFSET(failed), OFFSET(dropped), OFFSET(retries),
+				    OFFSET(rails_dropped),
 		OFFSET(messages), OFFSET(messages_measured), OFFSET(sends_measured), OFFSET(checked), OFFSET(corrupt),
-		OFFSET(cycles), OFFSET(cycles_failed), OFFSET(outages), OFFSET(repeated), OFFSET(psn_verified), OFFSET(late),
+		OFFSET(cycles), OFFSET(cycles_failed), OFFSET(outages), OFFSET(repeated), OFFSET(psn_verified),
+		OFFSET(late),
 		OFFSET(kind_measured[0]), OFFSET(streams[0].took_ns), OFFSET(streams[0].waited_ns), OFFSET(qps),
 		OFFSET(cqs), OFFSET(mrs), OFFSET(pinned_bytes) };
 
@@ -132,8 +134,10 @@ static void deal(int n_hosts, uint64_t *seed, int samples)
 	for (int h = 0; h <= HOSTS_MAX; h++) {
 		counter_set(&workers[h]->stats.measure_start_ns, NS_PER_S);
 		counter_set(&workers[h]->stats.measure_end_ns, 5 * NS_PER_S);
-		steps[h]->begin = (struct step_moment){ .now_ns = NS_PER_S, .generator = { .rss_bytes = 10, .cpu_user_ns = 7 } };
-		steps[h]->end = (struct step_moment){ .now_ns = 5 * NS_PER_S, .generator = { .rss_bytes = 20, .cpu_user_ns = 107,
+		steps[h]->begin = (struct step_moment){ .now_ns = NS_PER_S,
+							.generator = { .rss_bytes = 10, .cpu_user_ns = 7 } };
+		steps[h]->end = (struct step_moment){ .now_ns = 5 * NS_PER_S,
+						      .generator = { .rss_bytes = 20, .cpu_user_ns = 107,
 			.fds = 3, .threads = 2 }, .work = { .requests = 11 }, .payload_bytes = 13 };
 		steps[h]->connected_peak = steps[h]->connected_held = 4;
 		for (uint32_t i = 0; i < 8; i++) {
@@ -480,7 +484,8 @@ TEST(merge__damaged_member__named)
 	assert_refused("network", json_pack("{s:i}", "bytes_out", 3), "\"network\"");
 	assert_refused("own", json_array(), "\"own\"");
 	assert_refused("own", nested(17), "\"own\" is nested deeper than 16 levels");
-	assert_refused("own", json_pack("{s:s#}", "x", memset(text, 'x', sizeof(text)), (int)sizeof(text)), "\"own\" is longer than 262144 bytes");
+	assert_refused("own", json_pack("{s:s#}", "x", memset(text, 'x', sizeof(text)), (int)sizeof(text)),
+		       "\"own\" is longer than 262144 bytes");
 }
 
 /* A histogram whose figures do not fit its cells. */
@@ -493,7 +498,8 @@ TEST(merge__histogram_that_contradicts_itself__refused)
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
 		json_t *packed = pack(0), *h = json_copy(json_at(packed, "hists.response"));
 
-		json_object_set_new(h, facts[i], json_integer(strcmp(facts[i], "sum") == 0 || strcmp(facts[i], "max") == 0 ? 0 : 1000000));
+		json_object_set_new(h, facts[i], json_integer(strcmp(facts[i], "sum") == 0 ||
+							      strcmp(facts[i], "max") == 0 ? 0 : 1000000));
 		assert_refused("hists.response", h, "\"response\"");
 		json_decref(packed);
 	}

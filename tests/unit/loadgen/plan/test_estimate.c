@@ -32,9 +32,10 @@ static int set_up(void **state)
 	base = (struct estimate_in){
 		.clients = 100, .same_machine = true, .server_host = host, .generator_host = host,
 		.server = { .own = true, .inline_bytes = 64,
-			    .size = { .rails = 1, .threads = 2, .credits = 1, .message_bytes = 64, .max_handshakes = 512,
-				      .transport_mask = 1u << TRANSPORT_RDMA } },
-		.generator = { .rails = 1, .workers = 2, .client = { .depth = 1, .all_inline = true, .buffer_bytes = 64 },
+			    .size = { .rails = 1, .threads = 2, .credits = 1, .message_bytes = 64,
+				      .max_handshakes = 512, .transport_mask = 1u << TRANSPORT_RDMA } },
+		.generator = { .rails = 1, .workers = 2, .client = { .depth = 1, .all_inline = true,
+								     .buffer_bytes = 64 },
 			       .inline_bytes = 64, .connecting = 32 },
 	};
 	return 0;

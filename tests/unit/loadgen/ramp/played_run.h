@@ -121,7 +121,8 @@ static uint64_t served(const struct worker *w)
 {
 	uint64_t rate = w->task.rate < most_served ? w->task.rate : most_served;
 
-	return rate * (counter_get(&w->stats.measure_end_ns) - counter_get(&w->stats.measure_start_ns)) / NS_PER_S / WORKERS;
+	return rate * (counter_get(&w->stats.measure_end_ns) - counter_get(&w->stats.measure_start_ns)) / NS_PER_S /
+	       WORKERS;
 }
 
 static void on_stopped(struct ev_loop *l, ev_timer *t, int revents)
@@ -278,8 +279,8 @@ static void on_server_ends(struct ev_loop *l, ev_timer *t, int revents)
 	p->events->on_exit(p->arg, p->status);
 }
 
-int server_proc_start(char *const *argv, const char *log, struct ev_loop *l, const struct server_proc_events *events, void *arg,
-		      struct server_proc **out, char *err, size_t err_size)
+int server_proc_start(char *const *argv, const char *log, struct ev_loop *l, const struct server_proc_events *events,
+		      void *arg, struct server_proc **out, char *err, size_t err_size)
 {
 	(void)argv;
 	(void)log;
@@ -392,12 +393,13 @@ static void on_answer(struct ev_loop *l, ev_timer *t, int revents)
 		c->on_report(c->arg, NULL, unproved.kind != FAIL_NONE ? &unproved : &loss, "");
 		return;
 	}
-	report = json_pack("{s:{s:i}, s:{s:i}, s:{s:I, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i, s:i}}, s:f, s:f}",
+	report = json_pack("{s:{s:i}, s:{s:i}, s:{s:I, s:i, s:i}, s:{s:i, s:i, s:i, s:i, s:{s:i, s:i}, s:{s:i, s:i, "
+			   "s:i}}, s:f, s:f}",
 		"config", "max_clients", max_clients, "environment", "memory_bytes", 100 << 20,
 		"clients", "connected", (json_int_t)live, "handshakes", 0, "closing", 0, "pools", "sessions", 0,
 		"regions_in_use", 0, "admitted", 0, "psns_in_use", 0, "qp", "in_use", 0, "quarantined", 0, "buffers",
-		"posted", 9, "free", 9, "total", 18, "uptime_s", (double)clock_now_ns() / 1e9 - restarted_s, "started_ns",
-		restarted_s * 1e9);
+		"posted", 9, "free", 9, "total", 18, "uptime_s", (double)clock_now_ns() / 1e9 - restarted_s,
+		"started_ns", restarted_s * 1e9);
 	c->on_report(c->arg, report, NULL, "");
 	json_decref(report);
 }
@@ -428,8 +430,8 @@ static void on_sample(struct ev_loop *l, ev_timer *t, int revents)
 		c->on_report(c->arg, NULL, &closed, "");
 		return;
 	}
-	report = json_pack("{s:I, s:f, s:f, s:i, s:i}", "taken_ns", (json_int_t)(c->samples + 1) * 100000000, "cpu_user_s",
-			   5 + 0.01 * c->samples, "cpu_system_s", 1., "fds", 20 + c->samples, "qps", 4);
+	report = json_pack("{s:I, s:f, s:f, s:i, s:i}", "taken_ns", (json_int_t)(c->samples + 1) * 100000000,
+			   "cpu_user_s", 5 + 0.01 * c->samples, "cpu_system_s", 1., "fds", 20 + c->samples, "qps", 4);
 	if (short_from && c->samples >= short_from)
 		json_object_set_new(report, "machine_available_bytes", json_integer(1 << 20));
 	c->samples++;
@@ -465,7 +467,8 @@ static void needs_nothing(const struct loadgen_config *c, struct workload_needs 
 /* The configuration is made here, without parsing options. */
 const char *const loadgen_workload_names[] = { "echo", NULL };
 
-static const struct workload some_workload = { .streams = 1, .sums = true, .bytes_min = 16, .bytes_max = 1 << 20, .needs = needs_nothing };
+static const struct workload some_workload = { .streams = 1, .sums = true, .bytes_min = 16, .bytes_max = 1 << 20,
+					       .needs = needs_nothing };
 
 static int set_up(void **state)
 {
@@ -475,7 +478,8 @@ static int set_up(void **state)
 	if (scratch_make(dir) || results_new(dir, "run", 0, &results, err, sizeof(err)))
 		return -1;
 	cfg = (struct loadgen_config){ .clients = 4, .steps = { .n = 1, .v = { 4 } }, .sizes = { .n = 1, .v = { 64 } },
-		.server = "127.0.0.1", .servers = { .n = 1, .name = { "127.0.0.1" } }, .tls_port = 7471, .threads = WORKERS,
+		.server = "127.0.0.1", .servers = { .n = 1, .name = { "127.0.0.1" } }, .tls_port = 7471,
+		.threads = WORKERS,
 		.repeat = 1, .n_rails = 1, .duration_ns = 300 * NS_PER_MS, .warmup_ns = 10 * NS_PER_MS, .inflight = 1,
 		.message_bytes = 64, .hosts = 1, .quiet = true, .wl = &some_workload };
 	outcome_init(&oc, &cfg);

@@ -151,7 +151,8 @@ TEST(find_rate__server_has_a_limit__found_within_a_twentieth)
 	assert_true(oc.search_done);
 	r = capacity_result(&oc.capacity, CAPACITY_SLO);
 	assert_in_range(r.clients, 35000, 45000);
-	assert_string_equal(json_text_at(json_array_get(oc.verdict, json_array_size(oc.verdict) - 1), "criterion"), "rate");
+	assert_string_equal(json_text_at(json_array_get(oc.verdict, json_array_size(oc.verdict) - 1), "criterion"),
+			    "rate");
 }
 
 /* --- clients that connect alone --- */
@@ -458,7 +459,8 @@ static double sum_of(const char *path)
 /* Each server has one worker, whose clients it counts. */
 TEST(targets__two__each_has_its_own_figures_and_they_add_up)
 {
-	static const char *const adds[] = { "connected_peak", "connected_held", "attempted", "failed", "dropped", "server_connected",
+	static const char *const adds[] = { "connected_peak", "connected_held", "attempted", "failed", "dropped",
+					    "server_connected",
 		"response_ns.count" };
 
 	use_two_servers(DEAL_ROUND_ROBIN, 5);
@@ -498,7 +500,8 @@ TEST(targets__one_has_no_room_for_its_share__refused_by_name)
 	max_clients = 4;
 	run();
 	assert_int_equal(json_array_size(oc.steps), 0);
-	assert_non_null(strstr(oc.stop_detail, "127.0.0.1: the first step of 5 clients is more than the server's --max-clients 4"));
+	assert_non_null(strstr(oc.stop_detail,
+			       "127.0.0.1: the first step of 5 clients is more than the server's --max-clients 4"));
 }
 
 /* At the end of the measurement only one server answers, and its answer is kept. */
@@ -931,7 +934,8 @@ TEST(floor__server_short_of_memory_while_measuring__step_is_cut_short)
 	short_from = 5;
 	run();
 	assert_int_equal(oc.stop_reason, STOP_MEMORY_FLOOR);
-	assert_string_equal(oc.stop_detail, "the machine of server and generator has 1.0 % of its memory left, 1 of 100 MiB: "
+	assert_string_equal(oc.stop_detail,
+			    "the machine of server and generator has 1.0 % of its memory left, 1 of 100 MiB: "
 			    "less than --memory-floor 5 %");
 	assert_int_equal(json_array_size(oc.steps), 1);
 	assert_string_equal(json_text_at(step(), "hard_failure.reason"), "memory_floor");

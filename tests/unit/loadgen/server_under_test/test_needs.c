@@ -87,8 +87,8 @@ TEST(met__server_gives_too_little__the_option_is_named)
 		{ "{\"config\": {\"credits\": 7, \"message_bytes\": 64, \"max_clients\": 1000}}", "--credits 7" },
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 63, \"max_clients\": 1000}}", "--message-size 63" },
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 999}}", "--max-clients 999" },
-		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"max_per_address\": 0}}",
-		  NULL },
+		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, "
+		  "\"max_per_address\": 0}}", NULL },
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"max_per_address\": "
 		  "999}}", "--max-per-address 999" },
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"receive_buffers\": "

@@ -93,7 +93,8 @@ TEST(judge__errors__failed_and_dropped_of_all_clients)
 
 static void count(struct fail_table *t, enum fail_kind kind, int n)
 {
-	const struct fail f = { .stage = STAGE_TLS_HANDSHAKE, .kind = kind, .code = kind == FAIL_REFUSED ? REFUSE_FULL : 0 };
+	const struct fail f = { .stage = STAGE_TLS_HANDSHAKE, .kind = kind, .code = kind == FAIL_REFUSED ? REFUSE_FULL :
+				0 };
 
 	while (n--)
 		fail_table_count(t, &f);
@@ -147,8 +148,10 @@ TEST(judge__jitter__p99_over_p50)
 TEST(judge__cpu_per_op__of_the_server)
 {
 	assert_int_equal(judged("cpu_per_op<1s"), SLO_INCONCLUSIVE);
-	s->begin.server = json_pack("{s:f, s:{s:f, s:f}}", "uptime_s", 100., "resources", "cpu_user_s", 7., "cpu_system_s", 3.);
-	s->end.server = json_pack("{s:f, s:{s:f, s:f}}", "uptime_s", 110., "resources", "cpu_user_s", 8., "cpu_system_s", 3.5);
+	s->begin.server = json_pack("{s:f, s:{s:f, s:f}}", "uptime_s", 100., "resources", "cpu_user_s", 7.,
+				    "cpu_system_s", 3.);
+	s->end.server = json_pack("{s:f, s:{s:f, s:f}}", "uptime_s", 110., "resources", "cpu_user_s", 8.,
+				  "cpu_system_s", 3.5);
 	assert_int_equal(judged("cpu_per_op<29us"), SLO_FAIL);
 	assert_int_equal(judged("cpu_per_op<31us"), SLO_PASS);
 	s->messages_per_s = 0;
@@ -205,8 +208,10 @@ TEST(value_text__by_its_unit)
 	assert_string_equal(slo_value_text(parsed("refusals<1%"), SLO_PASS, 0.003, text, sizeof(text)), "0.3 %");
 	assert_string_equal(slo_value_text(parsed("jitter<3"), SLO_PASS, 2.5, text, sizeof(text)), "2.5");
 	assert_string_equal(slo_value_text(parsed("cpu_per_op<1ms"), SLO_PASS, 30e3, text, sizeof(text)), "30 us");
-	assert_string_equal(slo_value_text(parsed("cpu_per_op<1ms"), SLO_INCONCLUSIVE, NAN, text, sizeof(text)), "unknown");
-	assert_string_equal(slo_value_text(parsed("msgs_per_s>1"), SLO_PASS, 12000, text, sizeof(text)), "12000 a second");
+	assert_string_equal(slo_value_text(parsed("cpu_per_op<1ms"), SLO_INCONCLUSIVE, NAN, text, sizeof(text)),
+			    "unknown");
+	assert_string_equal(slo_value_text(parsed("msgs_per_s>1"), SLO_PASS, 12000, text, sizeof(text)),
+			    "12000 a second");
 	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_INCONCLUSIVE, NAN, text, sizeof(text)),
 			    "unknown: too few samples");
 	assert_string_equal(slo_value_text(parsed("p99<1s"), SLO_PASS, NAN, text, sizeof(text)),

@@ -48,7 +48,8 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	assert_in_range(rig.made, 0, N_ELEMENTS(rig.conns) - 1);
 	rig.made++;
 	rig.free--;
-	*c = (struct client_conn){ .head = { .user = user, .grant.credits = 100 }, .parked = STAGE_TIMED, .open = true };
+	*c = (struct client_conn){ .head = { .user = user, .grant.credits = 100 }, .parked = STAGE_TIMED,
+				   .open = true };
 	return c;
 }
 
