@@ -328,8 +328,8 @@ TEST(json__hostile__null)
 	static const char *const texts[] = {
 		"null", "[]", "{}", "7",
 		"{\"taken_ns\": -5, \"fds\": \"7\", \"rss_bytes\": -1, \"qps\": 1e300, \"by_thread\": 3}",
-		"{\"taken_ns\": 1e300, \"by_thread\": [1, null, {}, {\"name\": 5}, {\"name\": \"a very long name of a "
-		"thread\\n\"}]}",
+		("{\"taken_ns\": 1e300, \"by_thread\": [1, null, {}, {\"name\": 5}, {\"name\": \"a very long name of a "
+		 "thread\\n\"}]}"),
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {

@@ -80,8 +80,8 @@ TEST(parse__anything_else__one_line_that_names_it)
 		"jitter<2%",
 		"cpu_per_op<20", "cpu_per_op>20us", "response_jitter<2", "nothing_p99<1ms", "connect<1ms",
 		"connect_<1ms", "_p99<1ms", "p99<<1ms", "p99<=<1ms", "p1e1<1ms", "p99<1ms;errors<1%", "traffic_p99<1ms",
-		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-		"aaaaaaaaaaaaaaaaaaaaaaa<1ms" };
+		("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		 "aaaaaaaaaaaaaaaaaaaaaaa<1ms") };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		memset(err, 0, sizeof(err));

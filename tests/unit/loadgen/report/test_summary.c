@@ -79,8 +79,8 @@ TEST(summary__figures_and_doubts__a_table_and_a_line_for_all_steps)
 		"  10, 100 clients: fewer than 299 connections: no p99 of connecting (a p50 takes 5)\n",
 		"  10, 100 clients: fewer than 2,995 operations: no p99.9 of responses (a p99 takes 299, a p50 5)\n",
 		"\nVerdict (somewhere)\n",
-		"  -         10 clients: connection time p50 not judged (emulated CPU: 185 ms) "
-		"(required: under 1 ms)\n",
+		("  -         10 clients: connection time p50 not judged (emulated CPU: 185 ms) "
+		 "(required: under 1 ms)\n"),
 		"  1 of 1 criteria were not judged",
 		"\nStopped: max_reached\n",
 	};

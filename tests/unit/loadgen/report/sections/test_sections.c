@@ -389,8 +389,8 @@ TEST(network__of_a_wire__rates_faults_and_ports)
 TEST(network__damaged__no_crash)
 {
 	static const char *const texts[] = { "7", "[]", "{\"server\": 5}", "{\"server\": {\"ports\": 5}}",
-		"{\"server\": {\"ports\": [5, {}, {\"device\": 3, \"bytes_out\": \"x\", \"retransmits\": -1}], "
-		"\"used_ratio\": {}}}" };
+		("{\"server\": {\"ports\": [5, {}, {\"device\": 3, \"bytes_out\": \"x\", \"retransmits\": -1}], "
+		 "\"used_ratio\": {}}}") };
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
 		set_in_step(2, "network", json_loads(texts[i], JSON_DECODE_ANY, NULL));
