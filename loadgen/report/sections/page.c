@@ -269,7 +269,7 @@ static bool is_column_known(const struct page_column *c, const struct point *row
 	return false;
 }
 
-/* Adds a table of the columns that a row has figures for; `of_points`: and those of PAGE_POINT. False: there are none. */
+/* Adds a table of the columns with figures, and with `of_points` those of PAGE_POINT. False: no column has any. */
 static bool table_of(struct page *p, const char *name, const char *caption, const struct page_column *columns,
 		     const struct point *rows, size_t n, size_t max, bool of_points)
 {
