@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs the comparison of an entry of a suite: one run with different settings, which take turns. Owning thread: main. */
+/* Runs the comparison of an entry of a suite: a run with different settings, which take turns. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_COMPARE_H
 #define RAMPART_LOADGEN_COMPARE_H
 
