@@ -22,12 +22,10 @@ struct outcome {
 	char started_at[40];
 	json_t *server_infos[TARGETS_MAX];	/* INFO of each server; NULL until it arrived */
 	json_t *generator_dev;		/* the RDMA device the workers use; NULL until they are made */
-	json_t *generator_place;	/* effective_describe of this machine, incl. the workers' memory; NULL until then */
-	json_t *not_taken;		/* settings that did not take effect (loadgen/analysis/untaken.h), of which the
-					 * user was warned */
+	json_t *generator_place;	/* effective_describe of this machine with its workers; NULL until then */
+	json_t *not_taken;		/* settings that did not take effect (analysis/untaken.h), each warned of */
 	json_t *steps, *verdict;	/* members of run.json */
-	struct load_hosts *hosts;		/* of a run on several hosts; NULL: this is the only one. Freed
-						 * with the rest */
+	struct load_hosts *hosts;	/* NULL: this is the only host. Freed with the rest */
 	struct series *series;		/* resource use of both machines; NULL until the run begins */
 	json_t *floor_before, *floor_after;	/* members of run.json; NULL until measured */
 	struct capacity capacity;	/* the history and state of the search */
