@@ -107,7 +107,7 @@ size_t curve_usl_points(const json_t *steps, struct usl_point *out)
 	return n;
 }
 
-/* How often a number of clients was measured. */
+/* The number of steps that measured a number of clients. */
 static size_t tries_at(const struct points *points, double clients)
 {
 	for (size_t i = 0; points && i < points->n; i++)

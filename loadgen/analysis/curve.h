@@ -17,8 +17,7 @@
  * several message sizes, only the first step's size counts. Returns how many points: at most CURVE_POINTS_MAX. */
 size_t curve_knee_points(const json_t *steps, struct knee_point *out);
 
-/* A point for each step with a throughput: the clients that sent, the throughput, and its standard error over the
- * step's intervals. */
+/* A point for each step with a throughput: the clients that sent, the throughput, and its error over the intervals. */
 size_t curve_usl_points(const json_t *steps, struct usl_point *out);
 
 /* analysis.capacity.knee and analysis.usl of run.json. NULL when out of memory. */

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* What was measured at a number of clients: medians over its repetitions. */
+/* The figures at a number of clients: medians over its repetitions. */
 struct knee_point {
 	double clients, throughput;	/* NAN throughput: such a point is left out */
 	double p99_ns;			/* NAN: not known */

@@ -57,7 +57,7 @@ static double projected(const struct limit *l)
 	/* 1e-6: floor must not turn a whole number into the one below because of rounding. */
 	double at = l->per_client > 0 ? floor((l->limit - l->base) / l->per_client + 1e-6) : NAN;
 
-	/* What was held can be held, whatever the line predicts. */
+	/* The clients that a step held can be held, whatever the line predicts. */
 	if (isfinite(at) && isfinite(l->clients))
 		at = fmax(at, l->clients);
 	return at <= READ_AMOUNT_MAX ? at : NAN;

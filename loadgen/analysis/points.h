@@ -31,7 +31,7 @@ struct points_rule {
 	const void *arg;
 };
 
-/* Groups the steps that the rule admits; elements that are no steps are left out. Returns 0 or -ENOMEM. */
+/* Groups the steps that the rule admits, and leaves out elements that are not steps. Returns 0 or -ENOMEM. */
 int points_by(const json_t *steps, const struct points_rule *rule, struct points **out)
 	__attribute__((warn_unused_result));
 /* All steps of a run, grouped by their target of clients; of a sweep only those at the main rate. */

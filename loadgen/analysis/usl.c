@@ -3,8 +3,8 @@
  *
  * Written as X = N / (u + b N + c N (N - 1)) with lambda = 1 / (u + b), sigma = b / (u + b), kappa = c / (u + b), the
  * law's limits (0 <= sigma <= 1, kappa >= 0) are simply u, b, c >= 0, and N / X is linear in u, b and c. So each step
- * of Gauss-Newton is a linear least-squares problem. Its best non-negative solution is found exactly, by trying each
- * choice of which of them are 0, and needs no starting values. Columns are scaled by their norm, since N (N - 1) may
+ * of Gauss-Newton is a linear least-squares problem. Its best non-negative solution is found exactly and without
+ * starting values, by trying each choice of which of them are 0. Columns are scaled by their norm, since N (N - 1) may
  * be 10^10 times the first column.
  */
 #include "loadgen/analysis/usl.h"

@@ -15,9 +15,8 @@ struct load_hosts;
 int load_hosts_new(uint32_t n, struct load_hosts **out) __attribute__((warn_unused_result));
 void load_hosts_free(struct load_hosts *h);	/* NULL-safe */
 
-/* Keeps a host's description of itself when it joined: {name, address, environment{kernel, cpu_model, cores,
- * memory_bytes, rdma_device{name, is_software}}, build{version, git_commit}}. Missing members, and those of another
- * type, become null. */
+/* Keeps a host's description of itself: {name, address, environment{kernel, cpu_model, cores, memory_bytes,
+ * rdma_device{name, is_software}}, build{version, git_commit}}. Members missing or of another type become null. */
 void load_hosts_about(struct load_hosts *h, uint32_t rank, const json_t *about);
 /* Keeps the leader's CLOCK_MONOTONIC less the host's, and the greatest error of that difference. */
 void load_hosts_clock(struct load_hosts *h, uint32_t rank, int64_t offset_ns, uint64_t error_ns);
@@ -29,8 +28,7 @@ void load_hosts_lost(struct load_hosts *h, uint32_t rank, double at_s, const cha
 #define LOAD_HOSTS_NOT_STARTED INT64_MIN
 /* Begins a step that hosts will hand in; `index` is that of its element in run.json's steps. */
 void load_hosts_begin_step(struct load_hosts *h, uint32_t index);
-/* Keeps a host's packed step (step_pack), which step_merge has accepted, and when the host began to measure, by the
- * leader's clock. */
+/* Keeps a host's packed step (step_pack) after step_merge, and its start of measuring by the leader's clock. */
 void load_hosts_step(struct load_hosts *h, uint32_t rank, const json_t *packed, int64_t started_ns);
 /* Call when all hosts have handed in the step. If at least two hosts measured, returns true, and *skew_ns is the time
  * from the first start of measuring to the last. */

@@ -66,8 +66,7 @@ static bool may_differ(const char *name)
 	return opts_find(&loadgen_options, name) != NULL;
 }
 
-/* Values become names of alternatives, which are printed on a terminal. A suite's file may hold anything, so refuse
- * what a terminal cannot show. */
+/* Values become names that are printed, and a suite's file may hold anything: refuse what a terminal cannot show. */
 static bool is_shown_as_it_is(const char *value)
 {
 	char shown[4 * VALUE_MAX];

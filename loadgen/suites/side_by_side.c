@@ -52,8 +52,7 @@ static void add_ahead(json_t *ahead, double from, const char *name)
 	json_array_append_new(ahead, json_pack("{s:o, s:s}", "from_bytes", json_number(from), "name", name));
 }
 
-/* Lists which alternative is ahead at the smallest size, and each size from which on the other one is. Sizes at which
- * both are equal do not count. */
+/* Lists which one is ahead at the smallest size, and each size where that changes. Equal figures do not count. */
 static json_t *ahead_of(const struct curve *c, const char *a, const char *b)
 {
 	json_t *ahead = json_array();

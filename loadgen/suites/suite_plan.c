@@ -326,8 +326,7 @@ static int check_members(const json_t *o, const char *const *allowed, const char
 	return 0;
 }
 
-/* Merges the file's defaults with the entry's own options, which win, and leaves out those that the command line
- * replaces. */
+/* Merges the file's defaults and the entry's own options, which win, less those that the command line replaces. */
 static int merge_options(struct suite_entry *e, const json_t *defaults, const json_t *own, int argc, char **argv,
 			 char *err, size_t err_size)
 {

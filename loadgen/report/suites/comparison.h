@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of a report that show a comparison: the `comparison` of an entry of suite.json, which may be damaged or
- * hostile. */
+/* Shows the `comparison` of an entry of suite.json in a report. The file may be damaged or hostile. */
 #ifndef RAMPART_LOADGEN_REPORT_COMPARISON_H
 #define RAMPART_LOADGEN_REPORT_COMPARISON_H
 
