@@ -28,7 +28,7 @@ struct outcome {
 	struct load_hosts *hosts;	/* NULL: this is the only host. Freed with the rest */
 	struct series *series;		/* resource use of both machines; NULL until the run begins */
 	json_t *floor_before, *floor_after;	/* members of run.json; NULL until measured */
-	struct capacity capacity;	/* the history and state of the search */
+	struct capacity capacity;	/* the probes of a search, or the steps of a ramp */
 	bool search_done;		/* a search for capacity is complete */
 	bool stopping;			/* no further step begins */
 	enum stop_reason stop_reason;

@@ -29,7 +29,7 @@ struct report_options {
 	size_t n_baselines;
 	bool any_environment;		/* compare runs of unlike environments */
 	double min_effect;		/* a change of at most this share counts as none */
-	double headroom, growth;	/* as in plan.h */
+	double headroom, growth;	/* as in struct growth_options */
 	const double *plan;		/* clients to plan for, in rising order; NULL: chosen from the run */
 	size_t n_plan;
 	FILE *out;			/* the report is also written here, in `format`; NULL: it is not */

@@ -103,7 +103,7 @@ static void tell_unwritten(struct results *results, json_t *run)
 	(void)!results_json(results, "run.json", run);
 }
 
-/* Removes empty results. If `print`, prints the last lines: which results and report exist. */
+/* Tidies up incomplete results, and if `print`, prints the last lines: which results and report exist. */
 static void say_where(struct results *results, bool unreported, bool made, bool print)
 {
 	const char *dir = results_dir(results), *why = path_error(results_error(results));
