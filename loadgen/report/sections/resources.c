@@ -116,7 +116,7 @@ static struct line line_of(const struct page *p, const char *name, bool server)
 	return use.line;
 }
 
-/* CPU time is not held on to like memory and queue pairs, so its line goes through all points. */
+/* CPU time is released at once, unlike memory and queue pairs, so its line goes through all points. */
 static void add_lines(struct page *p, struct doc_table *t, const char *side, double bytes)
 {
 	struct trend v = trend_figure(p, p->points, bytes, strcmp(side, "server") == 0 ? PAGE_CPUS("resources.server") :
