@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* performance_test: its subcommands; without one, the options of a run, the hosts that it has, and the run. */
+/* performance_test: runs a subcommand, or without one reads options, meets the other load hosts, and runs the load. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -22,7 +22,7 @@
 #include "loadgen/suites/suite.h"
 #include "loadgen/workloads/workloads.h"
 
-/* Figures that nobody got are no success. */
+/* Returns `status`, or an error if stdout could not be written: results that nobody received are no success. */
 static int with_stdout(int status)
 {
 	errno = 0;
@@ -32,7 +32,7 @@ static int with_stdout(int status)
 	return EXIT_ENVIRONMENT;
 }
 
-/* What a command line asks for. */
+/* The task that a command line describes. */
 struct task {
 	struct loadgen_config cfg;
 	struct suite *suite;		/* of --suite, --compare and --compare-set; NULL: a single run */
@@ -44,7 +44,7 @@ static int usage_error(const struct opts_spec *spec, const char *text)
 	return EXIT_USAGE;
 }
 
-/* What each of several servers needs depends on how many clients it gets. */
+/* Refuses a plan for several servers, because the needs of each depend on how many clients it gets. */
 static bool plans_several(const struct loadgen_config *cfg, char *err, size_t err_size)
 {
 	if (!cfg->plan || loadgen_n_targets(cfg) < 2)
@@ -54,7 +54,7 @@ static bool plans_several(const struct loadgen_config *cfg, char *err, size_t er
 	return true;
 }
 
-/* Options checked against each other, and what else they name read. */
+/* Checks the options against each other, and reads the suite that they name. */
 static int check_options(struct task *t, int argc, char **argv, char *err, size_t err_size)
 {
 	struct loadgen_config *cfg = &t->cfg;
@@ -76,7 +76,7 @@ static int check_options(struct task *t, int argc, char **argv, char *err, size_
 	return compares ? suite_of_comparison(cfg, argc, argv, &t->suite, err, err_size) : 0;
 }
 
-/* Fills in *t. False: the program ends with *status. */
+/* Reads the command line into *t. False: the program ends with *status. */
 static bool take_options(const struct opts_spec *spec, int argc, char **argv, struct task *t, int *status)
 {
 	char err[512];
@@ -110,8 +110,8 @@ static int run_task(struct task *t, int argc, char **argv)
 	return t->suite ? suite_run(t->suite, &t->cfg, argc, argv) : run_once(&t->cfg, argc, argv, true, NULL);
 }
 
-/* Makes every run of the task one of the hosts that met. False with a line in `err`: one of the runs loads a server
- * that this host may not load, and none begins. */
+/* Gives every run of the task the team of hosts that met. False, with a line in `err`: one of the runs would load a
+ * server that this host must not load, so that none begins. */
 static bool apply_fleet(struct meeting *m, struct task *t, char *err, size_t err_size)
 {
 	bool allowed = meeting_apply(m, &t->cfg, err, err_size);
@@ -122,7 +122,7 @@ static bool apply_fleet(struct meeting *m, struct task *t, char *err, size_t err
 	return allowed;
 }
 
-/* A member's options are the leader's, and its own. */
+/* Member: replaces the task by that of the leader's options together with its own. Leader: keeps the task. */
 static bool take_over(struct meeting *m, struct task *t, int *status)
 {
 	if (!m->argv)
@@ -209,9 +209,9 @@ static const struct {
 	const char *name;
 	int (*command)(int argc, char **argv);
 } subcommands[] = {
-	{ "plan", plan_command },	/* before a run: what it needs */
-	{ "doctor", doctor_command },	/* whether this machine can run it */
-	{ "report", report_command },	/* after a run: what its folder says */
+	{ "plan", plan_command },	/* before a run: estimates the resources that it needs */
+	{ "doctor", doctor_command },	/* checks whether this machine can run a load test */
+	{ "report", report_command },	/* after a run: makes the report of its folder */
 };
 
 int main(int argc, char **argv)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two runs, step by step. See baseline.h; what keeps runs from being compared is in differences.c.
+/* Compares two runs, step by step. See baseline.h; differences.c finds what makes runs incomparable.
  *
- * How much a figure varies is only seen where a step was repeated: with three repetitions and more the interval is that
- * of their mean. With fewer, the interval of throughput is that of the step's intervals, and that of a percentile comes
- * from its order statistics. Neither has the variation from one run to the next in it, hence min_effect. With two
- * repetitions the interval covers both of theirs. The share of clients held has the interval of a proportion (Wilson's
- * score).
+ * Only repetitions show how much a figure varies from run to run: with three or more, the interval is that of their
+ * mean. With fewer, the interval of throughput comes from the step's intervals, and that of a percentile from its order
+ * statistics. Both miss the variation from run to run, hence min_effect. With two repetitions the interval covers
+ * those of both. The share of clients held has the interval of a proportion (Wilson's score).
  *
- * Rounds are judged by the ratios of each round, in which both sides met the same machine. The least and the greatest
- * of 5 ratios and more are an interval of 93.75 % and more for their median (sign test), whatever their distribution.
+ * Rounds are judged by the ratio within each round, because both sides then met the same state of the machine. The
+ * range of 5 ratios or more is an interval of at least 93.75 % for their median (sign test), whatever their
+ * distribution.
  */
 #include "loadgen/analysis/baseline.h"
 
@@ -27,7 +27,7 @@
 #define CELL_SHARE 0.01
 
 struct metric;
-/* What a step says of a metric; NAN value: nothing. */
+/* Reads a metric of a step; the value is NAN if the step does not have it. */
 typedef struct estimate metric_fn(const struct baseline_side *side, const json_t *step, const struct metric *m);
 
 struct metric {
@@ -35,8 +35,7 @@ struct metric {
 	double percentile;
 	metric_fn *of_step;
 	bool higher_is_better;
-	bool only_rounds;		/* two runs of one workload have it in another figure already, or on other
-					 * machines */
+	bool only_rounds;		/* else redundant (one workload), or not comparable (other machines) */
 };
 
 static const struct estimate unknown = { NAN, NAN, NAN };
@@ -48,7 +47,7 @@ static struct estimate value_alone(double v)
 	return (struct estimate){ isfinite(v) ? v : NAN, NAN, NAN };
 }
 
-/* The figure is the step's own, over all of its measured time; the intervals say how sure it is. */
+/* The figure covers all of the step's measured time; the spread of the step's intervals gives its confidence. */
 static struct estimate throughput(const struct baseline_side *side, const json_t *step, const struct metric *m)
 {
 	struct estimate e = value_alone(read_amount(step, m->path)), mean = read_throughput_mean(step, NULL);
@@ -70,7 +69,7 @@ static struct estimate percentile(const struct baseline_side *side, const json_t
 	if (!h)
 		return e;
 	order = stats_percentile(h, m->percentile);
-	/* Otherwise the file is not that of this step. */
+	/* A histogram that contradicts the step's figure belongs to another step: do not use it. */
 	if (order.low <= e.value * (1 + CELL_SHARE) && order.high >= e.value * (1 - CELL_SHARE)) {
 		e.low = fmin(order.low, e.value);
 		e.high = fmax(order.high, e.value);
@@ -120,7 +119,7 @@ static const struct metric metrics[] = {
 
 /* --- over the repetitions --- */
 
-/* From the least to the most that any of them allows; unknown if one of them is. `n` is 1 or more. */
+/* The mean of the values, in an interval that covers all of theirs; unknown if one is unknown. `n` is at least 1. */
 static struct estimate envelope(const struct estimate *e, size_t n)
 {
 	struct estimate all = e[0];
@@ -150,7 +149,7 @@ static struct estimate estimate_of(const struct baseline_side *side, const struc
 	return n >= REPETITIONS_OF_INTERVAL ? stats_mean(v, n) : envelope(e, n);
 }
 
-/* Over the rounds: of both sides the figures, and the ratio that is above 1 where the run is better. */
+/* Median and range over the rounds: of both sides' figures, and of the ratio (above 1 where the run is better). */
 struct rounds {
 	struct estimate base, run, ratio;
 	size_t n;			/* ratios */
@@ -182,7 +181,7 @@ static void read_rounds(const struct baseline_side *base, const struct point *at
 
 /* --- verdicts --- */
 
-/* `apart`: the intervals do not overlap. `better`: by which share of its figure the run is better. */
+/* `apart`: the intervals do not overlap. `better`: how much better the run is, as a share; negative: worse. */
 static const char *verdict_of(bool known, bool apart, double better, double min_effect)
 {
 	if (!known)
@@ -198,7 +197,7 @@ static json_t *bytes_json(const struct point *at)
 	return json_whole(at->bytes > 0 ? at->bytes : NAN);
 }
 
-/* Of what comes of it: arrays that are filled, and whether memory lasted. */
+/* A comparison under way, with the arrays that it fills. `failed`: memory ran out. */
 struct comparison {
 	const struct baseline_side *base, *run;
 	const struct baseline_options *options;
@@ -241,7 +240,7 @@ static void compare_rounds(struct comparison *c, const struct point *at_base, co
 			r.ratio.low > 1 || r.ratio.high < 1, r.ratio.value - 1, c->options->min_effect));
 }
 
-/* The points that the other run lacks. */
+/* Adds the points that the other run lacks. */
 static void add_missing(struct comparison *c, const struct points *points, const struct points *other, const char *in)
 {
 	for (size_t i = 0; i < points->n; i++)
@@ -269,7 +268,7 @@ json_t *baseline_compare(const struct baseline_side *base, const struct baseline
 {
 	struct comparison c = { .base = base, .run = run, .options = options };
 	struct points *of_base = NULL, *of_run = NULL;
-	/* Of two sweeps, the steps at the rate that both kept up with. */
+	/* Two sweeps are compared at the highest rate that both kept up with. */
 	double rate = fmin(points_main_rate(json_at(base->run, "steps")), points_main_rate(json_at(run->run, "steps")));
 	json_t *o = NULL;
 

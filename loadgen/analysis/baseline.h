@@ -16,12 +16,12 @@ struct baseline_side {
 	void *arg;
 };
 
-/* What keeps two runs from being compared: [{field, base, run}], of their environments (CPU model, cores, memory by
- * more than a tenth, hypervisor, accelerator, RDMA driver, software or not, link, MTU; both sides) and configurations
- * (workload, sizes, inflight, coalesce, poll, rates, verify, message_auth, threads, churn, rails, the other options
- * that the workload and connecting depend on, and whether the run started the server; the server's threads and poll).
- * Empty if nothing does. Kernel, libraries, commit and duration may differ and are not in it; neither is a field that
- * one of the runs lacks. NULL when out of memory. */
+/* The differences that make two runs incomparable: [{field, base, run}]; empty if there are none. Compared are the
+ * environments of both sides (CPU model, cores, memory by more than a tenth, hypervisor, accelerator, RDMA driver,
+ * software or not, link, MTU) and the configurations (workload, sizes, inflight, coalesce, poll, rates, verify,
+ * message_auth, threads, churn, rails, the other options that the workload and connecting depend on, whether the run
+ * started the server, and the server's threads and poll). Kernel, libraries, commit and duration may differ. A field
+ * that one of the runs lacks is left out. NULL when out of memory. */
 json_t *baseline_differences(const json_t *base, const json_t *run);
 
 #define BASELINE_MIN_EFFECT 0.05
@@ -29,26 +29,26 @@ json_t *baseline_differences(const json_t *base, const json_t *run);
 
 struct baseline_options {
 	double min_effect;		/* a change of at most this share of the figure counts as none */
-	bool rounds;			/* repetitions of the same number ran side by side: their ratios are judged */
+	bool rounds;			/* the two runs took turns: judge the ratio of each pair of repetitions */
 };
 
 /* {regression (bool), rows: [{clients, message_bytes, metric, unit, better ("higher", "lower"), base: {value, low,
  * high}, run: {value, low, high}, change_ratio (run / base - 1), round_ratio ({value, low, high}; null without rounds),
  * verdict ("regression", "improvement", "same", "unknown")}], missing: [{clients, message_bytes, in ("base", "run"):
- * the run that lacks it}]}. A step is matched by clients and size (null where older runs do not say it). Metrics, in
+ * the run that lacks it}]}. Steps are matched by clients and size (null if an old run does not say it). Metrics, in
  * this order: throughput_msgs_per_s, response_p50_ns, response_p95_ns, response_p99_ns, response_p99_9_ns,
  * connect_p50_ns, connect_p99_ns, held_ratio, server_cpu_ns_per_message, server_rss_bytes, and with `rounds`
- * throughput_bytes_per_s, generator_cpu_ns_per_message. A metric that neither run has gets no row. Units: per_s, ns,
+ * throughput_bytes_per_s, generator_cpu_ns_per_message. A metric that both runs lack gets no row. Units: per_s, ns,
  * ratio, bytes, bytes_per_s.
  *
- * The interval is that of the repetitions (3 and more), else of the intervals of one run (throughput), the order
+ * With 3 repetitions or more, the interval comes from them; else from the intervals of one run (throughput), the order
  * statistics of its histogram (percentiles) or the proportion (held ratio). Without an interval the verdict is
  * "unknown". It is "regression" if the intervals do not overlap and the run is worse by more than `min_effect`.
  *
- * With `rounds`, base and run are the medians over the rounds with their range, and round_ratio is that of the rounds'
- * ratios, above 1 where the run is better: of run / base, or base / run of a metric whose lower figures are better. The
- * range of BASELINE_ROUNDS ratios and more is the interval: an improvement or a regression needs one without 1 in it.
- * With fewer the verdict is "unknown".
+ * With `rounds`, base and run are medians and ranges over the rounds. round_ratio is the median and range of the
+ * rounds' ratios, above 1 where the run is better: run / base, or base / run if lower figures are better. With
+ * BASELINE_ROUNDS ratios or more, an improvement or a regression needs a range that excludes 1. With fewer the verdict
+ * is "unknown".
  *
  * NULL when out of memory. */
 json_t *baseline_compare(const struct baseline_side *base, const struct baseline_side *run,

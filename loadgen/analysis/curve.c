@@ -12,13 +12,13 @@
 
 #define SPACING 1.5
 
-/* Which steps the curve is of: a size, and of a sweep a rate; NAN: any. */
+/* The message size and offered rate of the curve's steps; NAN: any. */
 struct curve_rule {
 	double bytes, rate;
 };
 
-/* Steps that broke, that the generator was the limit of, or in which everything stood still for a while, say nothing of
- * the server's curve; those of another message size than the first step's belong to another curve. */
+/* Leaves out steps that broke, that the generator limited, or that stood still for a while: they do not show the
+ * server's limits. Steps with another message size or rate belong to another curve. */
 static bool is_of_curve(const json_t *step, const void *curve)
 {
 	const struct curve_rule *c = curve;
@@ -36,7 +36,7 @@ static struct curve_rule rule_of(const json_t *steps)
 				    .rate = points_main_rate(steps) };
 }
 
-/* Of a search only the doublings: the numbers between them are too close to tell apart from noise. */
+/* A search's probes between its doublings do not count: they are so close that noise hides their difference. */
 static bool is_knee_point(const struct point *at)
 {
 	for (size_t i = 0; i < at->n; i++) {
@@ -81,7 +81,7 @@ size_t curve_knee_points(const json_t *steps, struct knee_point *out)
 	return n;
 }
 
-/* Of the mean of a step's intervals. */
+/* The standard error of the mean of a step's intervals. */
 static double error_of(const json_t *step)
 {
 	size_t n;
@@ -107,7 +107,7 @@ size_t curve_usl_points(const json_t *steps, struct usl_point *out)
 	return n;
 }
 
-/* How often a number of clients was measured. */
+/* The number of steps that measured a number of clients. */
 static size_t tries_at(const struct points *points, double clients)
 {
 	for (size_t i = 0; points && i < points->n; i++)

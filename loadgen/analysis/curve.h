@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Throughput and latency against clients from run.json's steps: the points in which knee and fit are found. Pure. */
+/* Throughput and latency against clients: the points of run.json's steps, their knee and their fit. Pure. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_CURVE_H
 #define RAMPART_LOADGEN_ANALYSIS_CURVE_H
 
@@ -12,15 +12,15 @@
 
 #define CURVE_POINTS_MAX USL_POINTS_MAX
 
-/* The medians at each number of clients, in rising order. Of a search for capacity only the doublings count, of other
- * runs only numbers at least 1.5 times the one before: between closer numbers noise is larger than growth. If steps
- * have several message sizes, those with the first step's count. Returns how many; at most CURVE_POINTS_MAX. */
+/* The medians at each number of clients, in rising order. A search for capacity counts only its doublings, and any run
+ * only numbers at least 1.5 times the one before: between closer numbers noise is larger than growth. If steps have
+ * several message sizes, only the first step's size counts. Returns how many points: at most CURVE_POINTS_MAX. */
 size_t curve_knee_points(const json_t *steps, struct knee_point *out);
 
-/* Each step that has a throughput: the clients that sent, the throughput, and its standard error from the intervals. */
+/* A point for each step with a throughput: the clients that sent, the throughput, and its error over the intervals. */
 size_t curve_usl_points(const json_t *steps, struct usl_point *out);
 
-/* The knee, as analysis.capacity.knee in run.json; the fit, as analysis.usl. NULL when out of memory. */
+/* analysis.capacity.knee and analysis.usl of run.json. NULL when out of memory. */
 json_t *curve_knee_json(const json_t *steps);
 json_t *curve_usl_json(const json_t *steps);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What keeps two runs from being compared. See baseline.h. */
+/* The differences that make two runs incomparable. See baseline.h. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static int compare_field(json_t *a, const json_t *base, const json_t *run, const
 	return !x || !y || is_same(x, y) ? 0 : add_difference(a, field, x, y);
 }
 
-/* It varies a little on one machine: the kernel keeps some for itself. */
+/* Memory varies a little even on one machine, because the kernel reserves some: only a large difference counts. */
 static int compare_memory(json_t *a, const json_t *base, const json_t *run, const char *field)
 {
 	double x = read_amount(base, field), y = read_amount(run, field);
@@ -67,7 +67,7 @@ static int compare_environment(json_t *a, const json_t *base, const json_t *run,
 	return ret ? ret : compare_memory(a, base, run, field);
 }
 
-/* Of two arrays that are not of the same length; NULL is none. */
+/* Adds the lengths of two arrays as a difference; NULL has length 0. */
 static int add_sizes(json_t *a, const char *field, const json_t *base, const json_t *run)
 {
 	json_t *x = json_integer((json_int_t)json_array_size(base)),
@@ -79,7 +79,7 @@ static int add_sizes(json_t *a, const char *field, const json_t *base, const jso
 	return ret;
 }
 
-/* Where the server was does not matter, but whether both ends shared a machine does, and how many there were. */
+/* The server's address does not matter; whether both ends shared a machine, and the number of servers, do. */
 static int compare_server(json_t *a, const json_t *base, const json_t *run)
 {
 	json_t *x = json_at(base, "config.server"), *y = json_at(run, "config.server");
@@ -91,7 +91,7 @@ static int compare_server(json_t *a, const json_t *base, const json_t *run)
 	return json_array_size(x) != json_array_size(y) ? add_sizes(a, "servers", x, y) : 0;
 }
 
-/* Only steps of workloads that stripe say it. */
+/* Only steps of workloads that stripe have `rails`. */
 static int compare_rails(json_t *a, const json_t *base, const json_t *run)
 {
 	json_t *x = json_at(read_step(base, 0), "rails.available"), *y = json_at(read_step(run, 0), "rails.available");

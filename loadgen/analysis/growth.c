@@ -4,17 +4,17 @@
  * Assumptions, and why they are fair:
  * - Servers share nothing, so n hosts hold n times the clients of one. A row of several hosts was never measured as a
  *   whole; it is `interpolated` only up to the clients that the run had on one host.
- * - Throughput is that of a host with so many clients, in closed and open loops. In a closed loop each client gets less
- *   the more there are, so throughput is proportional to clients only below the smallest step, and beyond the largest
- *   it stays as measured there.
+ * - Throughput is read from the measured curve at the host's number of clients, in closed and open loops. In a closed
+ *   loop each client gets less the more there are, so throughput is proportional to clients only below the smallest
+ *   step; beyond the largest it stays as measured there.
  * - Cores are those of the step with the nearest number of clients: the server's user and system time in its window. On
  *   software RDMA packets are also handled in softirqs, which are charged to no process or to whichever runs. If both
  *   ends share a machine, half of the softirqs are the server's, as each packet is sent by one end and received by the
- *   other, and the server takes at most what the machine was busy beside the generator. On two machines only the
- *   softirqs of the generator's are known, and the server's are taken to be the same.
- * - Memory is resident memory and the growth of the kernel's, of which half counts if both ends share the machine. It
- *   is an upper bound, because on Soft-RoCE queues count in both.
- * - Pinned memory is that of a server set up as the run's was: its slab is for --max-clients, not for the clients held.
+ *   other; the server is never charged more than the machine's busy time less the generator's. With two machines only
+ *   the softirq time of the generator's is known, and the server's is assumed to be equal.
+ * - Memory is resident memory plus the growth of kernel memory, half of it if both ends share the machine. It is an
+ *   upper bound, because on Soft-RoCE queues count in both.
+ * - Pinned memory is that of a server with the run's settings: its slab is for --max-clients, not for the clients held.
  */
 #include "loadgen/analysis/growth.h"
 
@@ -29,16 +29,16 @@
 #define POINTS_MAX 256u
 #define ROWS_MAX 256u
 #define HEADROOM_MAX 0.9
-#define ROUNDING 1e-6			/* a figure that close to a whole number is that number */
+#define ROUNDING 1e-6			/* a figure this close to a whole number counts as that number */
 #define ROUND_LEAST 50000.0		/* round numbers go at least up to this one */
 #define ROUND_FACTOR 10.0		/* and to this multiple of the capacity */
 
-/* What was measured at a number of clients held. */
+/* Medians measured at a number of clients held. */
 struct measured {
 	double clients, messages_per_s, cores;
 };
 
-/* What a host needs: base + per_client x clients. NAN: not known. */
+/* A host's need of a resource: base + per_client x clients. NAN: not known. */
 struct need {
 	double base, per_client;
 };
@@ -49,7 +49,7 @@ static const char *const need_names[NEED_N] = { "memory_bytes", "pinned_bytes", 
 struct plan {
 	const json_t *run;
 	double headroom, growth;
-	double message_bytes;		/* of the steps looked at; NAN: of all */
+	double message_bytes;		/* only steps of this size count; NAN: all */
 	bool shared, software;
 	double capacity;
 	const char *source;
@@ -61,7 +61,7 @@ struct plan {
 
 /* --- what was measured --- */
 
-/* Of several sizes the largest: it has the lowest message rate. */
+/* The largest size measured: it has the lowest message rate. */
 static double size_of(const json_t *run)
 {
 	double largest = NAN;
@@ -103,7 +103,7 @@ static double throughput_of(const json_t *step, const void *unused)
 	return read_amount(step, "throughput_msgs_per_s");
 }
 
-/* Medians over the steps that held so many clients. */
+/* Reads the medians of the steps at each number of clients held. Returns 0 or -ENOMEM. */
 static int read_points(struct plan *p)
 {
 	const struct points_rule rule = { .clients = "connected_held", .counts = counts, .arg = p };
@@ -162,7 +162,7 @@ static void find_capacity(struct plan *p)
 		p->capacity = NAN;
 		return;
 	}
-	/* Without an objective it is the most that did not break. The knee does not count: it is not an end. */
+	/* Without an objective: the most clients before a hard failure. The knee does not limit what can be held. */
 	if (!json_is_true(json_at(p->run, "analysis.capacity.first_hard_failure.at_least")) &&
 	    take_capacity(p, "first_hard_failure", "analysis.capacity.first_hard_failure.low",
 			  "analysis.capacity.first_hard_failure.at_least"))
@@ -177,7 +177,7 @@ static struct need need_of(const struct plan *p, const struct read_figure *f)
 	struct read_use use;
 
 	read_use(p->run, f, &use);
-	/* It did not grow: the most that was seen. */
+	/* The use did not grow with the clients: plan with the most that was seen. */
 	if (use.line.slope.value <= 0)
 		return (struct need){ use.most, 0 };
 	return (struct need){ use.line.base.value, use.line.slope.value };
@@ -213,7 +213,7 @@ static double cores_at(const struct plan *p, double clients)
 	return cores;
 }
 
-/* Along straight lines from 0 clients, which send nothing, to the largest step, whose figure also holds beyond it. */
+/* Interpolates between the steps, starting from 0 messages at 0 clients; beyond the largest step its figure holds. */
 static double messages_at(const struct plan *p, double clients)
 {
 	struct measured below = { 0 };
@@ -254,7 +254,7 @@ static void share_out(const struct plan *p, double clients, struct row *r)
 	r->clients_per_host = ceil(r->with_growth / r->hosts);
 }
 
-/* Of all hosts of a row. */
+/* The need of all hosts of a row together. */
 static json_t *need_json(const struct need *need, const struct row *r)
 {
 	double of_host = ceil(need->base + need->per_client * r->clients_per_host - ROUNDING);
@@ -292,7 +292,7 @@ static size_t add_number(double *v, size_t n, double clients)
 	return n;
 }
 
-/* In rising order. Returns how many. */
+/* Fills `v` in rising order (rows chosen from the run: see growth.h). Returns how many. */
 static size_t choose_numbers(const struct plan *p, double *v)
 {
 	double end = fmax(ROUND_FACTOR * p->capacity, ROUND_LEAST), power;

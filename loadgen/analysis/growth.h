@@ -19,10 +19,10 @@ struct growth_options {
  * clients measured, if above 1)}]}. Unknown figures are null. NULL when out of memory.
  *
  * A host holds at most capacity (1 - headroom) clients. It needs base + per_client x its clients, along the lines
- * through the steps. A row's figures are those of all its hosts. source: "measured" is a step on one host,
- * "interpolated" lies between steps, in total and on each host, "extrapolated" is beyond. Rows chosen from the run: the
- * steps measured, the capacity, twice the capacity, and 1, 2 and 5 times powers of ten from there up to ten times the
- * capacity or 50,000, whichever is more. */
+ * through the steps. A row's figures are those of all its hosts. source: "measured" if a step on one host had that
+ * number, "interpolated" if both the total and each host's share lie between steps, else "extrapolated". Rows chosen
+ * from the run: the steps measured, the capacity, twice the capacity, and 1, 2 and 5 times powers of ten from there up
+ * to ten times the capacity or 50,000, whichever is more. */
 json_t *growth_analysis(const json_t *run, const struct growth_options *o);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define GROWTH_PER_DOUBLING 1.1
 #define P99_RATIO	    2.0
-/* So that a figure exactly at a limit does not cross it by rounding. */
+/* Tolerance, so that rounding does not push a figure exactly at a limit across it. */
 #define ROUNDING	    1e-9
 
 const char *const knee_reason_names[] = {
@@ -19,7 +19,7 @@ const char *const knee_reason_names[] = {
 };
 static_assert(sizeof(knee_reason_names) / sizeof(knee_reason_names[0]) == KNEE_FEW_POINTS + 1, "a name for each");
 
-/* Against `before`, the point used before it (NULL: the first). */
+/* `before`: the last point used (NULL: none yet). Its clients must be fewer. */
 static bool usable(const struct knee_point *p, const struct knee_point *before)
 {
 	return isfinite(p->clients) && p->clients > 0 && isfinite(p->throughput) && p->throughput >= 0 &&

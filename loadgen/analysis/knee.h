@@ -5,23 +5,23 @@
 
 #include <stddef.h>
 
-/* What was measured at a number of clients: medians over its repetitions. */
+/* The figures at a number of clients: medians over its repetitions. */
 struct knee_point {
 	double clients, throughput;	/* NAN throughput: such a point is left out */
 	double p99_ns;			/* NAN: not known */
 };
 
 enum knee_reason {
-	KNEE_NONE,			/* not in what was measured: throughput grew, p99 stayed low */
-	KNEE_THROUGHPUT,		/* grew by less than 10 % for twice the clients */
-	KNEE_P99,			/* more than twice that of the fewest clients */
+	KNEE_NONE,			/* beyond the measured range: throughput grew, p99 stayed low */
+	KNEE_THROUGHPUT,		/* throughput grew by less than 10 % for twice the clients */
+	KNEE_P99,			/* p99 was more than twice that of the fewest clients */
 	KNEE_FEW_POINTS,		/* fewer than 2 numbers of clients */
 };
 extern const char *const knee_reason_names[];	/* none, throughput, p99, few_points */
 
 struct knee {
 	enum knee_reason reason;
-	double clients;			/* the last number before it; NAN when there is none */
+	double clients;			/* the last number before the knee; NAN when there is none */
 	double beyond;			/* the next number measured: the knee lies between the two */
 };
 

@@ -3,15 +3,14 @@
  *
  * What each limit applies to:
  * - Descriptors do not grow with clients held, since TLS connections are closed once RDMA is live; with --phased
- *   all of a step's are open at once, at both ends, before the reading.
+ *   all connections of a step are open at once, at both ends, before the reading.
  * - The server's slab and receive queues are sized for --max-clients when it starts (docs/architecture.md, "Pools
- *   and sizes"). They do not grow with the clients held, but more clients need a higher --max-clients, with
- *   which they do.
- * - There are as many send completion queues as needed; only the receive queue's one grows in size.
+ *   and sizes"). They do not grow with the clients held, but with --max-clients, which more clients need higher.
+ * - Send completion queues grow in number; only the receive queue's completion queue grows in size.
  * - Locked memory is counted for each process. A use above the limit shows that the process has CAP_IPC_LOCK, and so no
  *   limit. Queues that a NIC's driver locks are not in pinned_bytes.
- * - Memory is an upper bound: on Soft-RoCE shared queues count as resident and as the kernel's.
- * - The network is that of the busiest port, in its busier direction. Rails have lines of one rate.
+ * - Memory is an upper bound: on Soft-RoCE shared queues count both as resident and as kernel memory.
+ * - Network is the use of the busiest port in its busier direction. All rails are assumed to have the same line rate.
  * - RDMA connections have ports of the connection manager, separate from TCP's. Each client also had a TCP port, which
  *   is in TIME_WAIT for 60 s, so both run out at the same number of clients. Several addresses at either end allow
  *   more.
@@ -31,7 +30,7 @@
 
 #define LIMITS_MAX 24
 #define MEASURED_SHARE 0.9
-#define NOISE_SHARE 0.05		/* of the use: growth below it counts only if its interval is above 0 */
+#define NOISE_SHARE 0.05		/* smaller growth (a share of the use) counts only if its interval is above 0 */
 
 struct limit {
 	const char *resource, *side, *option;
@@ -55,10 +54,10 @@ struct limits {
 
 static double projected(const struct limit *l)
 {
-	/* 1e-6: rounding of the line does not turn a whole number into the one below. */
+	/* 1e-6: floor must not turn a whole number into the one below because of rounding. */
 	double at = l->per_client > 0 ? floor((l->limit - l->base) / l->per_client + 1e-6) : NAN;
 
-	/* What was held can be held, whatever the line predicts. */
+	/* The clients that a step held can be held, whatever the line predicts. */
 	if (isfinite(at) && isfinite(l->clients))
 		at = fmax(at, l->clients);
 	return at <= READ_AMOUNT_MAX ? at : NAN;
@@ -72,7 +71,8 @@ static void add_limit(struct limits *ls, const struct limit *l)
 
 /* --- what grows with the clients held --- */
 
-/* A use that must grow, since each client has some of it, may have a noisy line, but is never taken not to grow. */
+/* Growth of a use for each client. If each client must take some of it, it never counts as not growing: a line that
+ * does not rise is noise, and the growth unknown (NAN). */
 static double growth_of(const struct read_use *use, bool must_grow)
 {
 	const struct estimate *slope = &use->line.slope;
@@ -101,7 +101,7 @@ static struct limit limit_of_use(const struct limits *ls, const char *resource, 
 	return l;
 }
 
-/* Ports and clients: one for each client held. */
+/* Adds a resource of which each client held uses one. */
 static void add_counted(struct limits *ls, const char *resource, const char *side, const char *option, double limit)
 {
 	add_limit(ls, &(struct limit){ .resource = resource, .side = side, .option = option, .used = ls->held,
@@ -122,7 +122,7 @@ static void read_setup(const json_t *run, struct setup *s)
 	s->credits = read_amount(run, "server_config.credits");
 	s->depth = buffers / (s->threads * rails);
 	s->slab_per_client = 0;
-	/* The queue is capped by --srq-depth or the device: clients get fewer credits, and no queue grows. */
+	/* If --srq-depth or the device caps the queue, clients get fewer credits and no queue grows. */
 	if (!(s->depth >= s->credits * sizes_share(s->max_clients, s->threads)) || !(s->credits >= 1))
 		s->credits = NAN;
 	else if (isfinite(bytes))
@@ -130,7 +130,8 @@ static void read_setup(const json_t *run, struct setup *s)
 				     (s->depth < SIZES_SPARES_MAX ? 2 : 1);
 }
 
-/* The line goes from the --max-clients of the run to the number that fills the queue. */
+/* Queues grow with --max-clients, of which a run has one value. So the line goes through two points: this value with
+ * the queue's size, and the number of clients whose queue reaches the limit. */
 static void add_queue(struct limits *ls, const char *resource, double limit)
 {
 	const struct setup *s = &ls->setup;
@@ -166,7 +167,8 @@ static void grow_slab(struct limit *l, double bytes, double sized_for)
 	}
 }
 
-/* Bytes of the generator's slabs for each client of --clients, for which they are sized. */
+/* Bytes of the generator's slabs for each client that they are sized for; *sized_for is how many those are: --clients,
+ * or the largest step. */
 static double generator_slab(const struct limits *ls, double *sized_for)
 {
 	const struct read_figure f = { .name = "pinned_bytes", .generator = true };
@@ -184,15 +186,15 @@ static double generator_slab(const struct limits *ls, double *sized_for)
 enum sharing { SHARED_NEVER, SHARED_DEVICE, SHARED_MACHINE };
 
 struct rule;
-/* What makes the use of a resource differ from the line through the steps. */
+/* Corrects the limit of a rule whose resource is not used along the line through the steps. */
 typedef void adjust_fn(const struct limits *ls, const struct rule *r, struct limit *l);
 
 struct rule {
 	const char *resource;
 	bool server;			/* or generator */
 	const char *figure, *limit_path, *option;
-	enum sharing sharing;		/* what both ends may share: then the server's rule counts both */
-	bool must_grow;			/* each client has some of it */
+	enum sharing sharing;		/* if both ends share it, the server's rule counts both */
+	bool must_grow;			/* each client takes some of it */
 	bool with_kernel;		/* the growth of the kernel's memory counts too */
 	adjust_fn *adjust;		/* NULL: nothing */
 };
@@ -218,15 +220,15 @@ static void add_slabs(const struct limits *ls, const struct rule *r, struct limi
 		grow_slab(l, slab, sized_for);
 }
 
-/* More than the limit was pinned: the process may exceed it. */
 static void add_pinned(const struct limits *ls, const struct rule *r, struct limit *l)
 {
-	/* With one number of clients the growth of regions is not known, but that of slabs is. */
+	/* A run with one number of clients does not show how regions grow, but the growth of slabs is known. */
 	if (!isfinite(l->per_client)) {
 		l->base = l->used;
 		l->per_client = 0;
 	}
 	add_slabs(ls, r, l);
+	/* More is pinned than the limit allows, so the process has CAP_IPC_LOCK, and no limit. */
 	if (l->used > l->limit)
 		l->limit = NAN;
 }
@@ -263,7 +265,8 @@ static void add_rule(struct limits *ls, const struct rule *r)
 				       .kernel_share = r->with_kernel };
 	struct limit l;
 
-	/* What several hosts used is their sum, and their limits are apart: each host's own figures are in `hosts`. */
+	/* No rule for the generator if the server's rule counts both ends, or with several load hosts: the use is their
+	 * sum, which no single host's limit applies to (each host's own figures are in `hosts`). */
 	if ((both || ls->many_hosts) && !r->server)
 		return;
 	l = limit_of_use(ls, r->resource, both ? "both" : r->server ? "server" : "generator", r->option, &f,
@@ -338,12 +341,12 @@ static void read_limits(struct limits *ls)
 			    res_port_range(json_at(ls->run, "environment.clients")));
 		add_network(ls, "generator");
 	}
-	/* performance_test sets --max-clients of its own server to what the run needs: that is no limit. */
+	/* performance_test sets --max-clients of its own server as high as the run needs, so it is not a limit. */
 	if (!ls->own_server)
 		add_counted(ls, "max_clients", "server", "--max-clients of rdma_server", ls->setup.max_clients);
 }
 
-/* By the clients that reach the limit; limits that are not reached come last. Insertion: stable, and there are few. */
+/* Sorts by the clients that reach the limit; limits never reached come last. Insertion sort: stable, and few rows. */
 static void sort_limits(struct limits *ls)
 {
 	for (size_t i = 1; i < ls->n; i++)

@@ -43,7 +43,7 @@ static struct offered_point point_of(const struct point *at)
 	};
 }
 
-/* With the offered rate in the place of clients. */
+/* In these `points` the offered rate takes the place of clients. */
 size_t offered_points(const json_t *steps, double clients, double bytes, struct offered_point out[OFFERED_MAX])
 {
 	const struct which which = { clients, bytes };
@@ -72,7 +72,7 @@ void offered_knee(const struct offered_point *p, size_t n, struct knee *out)
 	knee_find(v, used, out);
 }
 
-/* The highest rate that the knee was looked for in; NAN: none. */
+/* The highest rate that counts in the search for the knee; NAN: none. */
 static double last_used(const struct offered_point *p, size_t n)
 {
 	while (n && p[n - 1].saturated)
@@ -109,7 +109,7 @@ const char *offered_knee_text(const struct offered_point *p, size_t n, char *tex
 
 /* --- crossings --- */
 
-/* log p99 at a rate, between the points on both sides of it; NAN outside of the curve. */
+/* log p99 at a rate, interpolated between the neighbouring points; NAN outside of the curve. */
 static double log_p99_at(const struct offered_point *p, size_t n, double per_s)
 {
 	const struct offered_point *before = NULL;
@@ -147,8 +147,7 @@ static double next_rate(const struct offered_point *a, size_t n_a, const struct 
 size_t offered_crossings(const struct offered_point *base, size_t n_base, const struct offered_point *run, size_t n_run,
 			 struct offered_crossing out[OFFERED_CROSSINGS_MAX])
 {
-	double last_x = NAN, last_d = NAN, x = 0;	/* the last rate at which the curves are apart, and by how
-							 * much */
+	double last_x = NAN, last_d = NAN, x = 0;	/* last_d: how far the curves are apart at the rate last_x */
 	size_t n = 0;
 
 	while (n < OFFERED_CROSSINGS_MAX && isfinite(x = next_rate(base, n_base, run, n_run, x))) {

@@ -178,7 +178,7 @@ struct estimate point_range(const struct point *p, const char *path)
 	return point_range_of(p, figure_at, path);
 }
 
-/* The interval of what one run's intervals had. */
+/* Gives the figure of a single step the confidence interval of the mean over its intervals. */
 static void widen_by_intervals(struct estimate *e, const json_t *step)
 {
 	struct estimate mean = read_throughput_mean(step, NULL);
@@ -200,7 +200,7 @@ struct estimate point_throughput(const struct point *p)
 	return e;
 }
 
-/* The name of a percentile in a latency object; NULL for one that has none. */
+/* The name of a percentile in a latency object; NULL if the object does not have it. */
 static const char *percentile_name(double percentile)
 {
 	for (size_t i = 0; i < LATENCY_PERCENTILES; i++)
@@ -209,7 +209,7 @@ static const char *percentile_name(double percentile)
 	return NULL;
 }
 
-/* Otherwise its median would be that of fewer runs than the other percentiles'. */
+/* A percentile that some repetitions lack is left out: its median would be of fewer runs than the others'. */
 static bool is_in_all_runs(const struct point *p, const char *path)
 {
 	size_t known = 0, measured = 0;

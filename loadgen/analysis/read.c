@@ -83,7 +83,7 @@ const char *read_saturated_hosts(const json_t *hosts, const json_t *step, char t
 		if (rank < 0 || rank >= (json_int_t)json_array_size(hosts))
 			continue;
 		read_host_name(hosts, (uint32_t)rank, name);
-		/* With many hosts the first ones do. */
+		/* If not all names fit, give the first ones and the number of the rest. */
 		if (used + strlen(name) + 24 > READ_NAMES_MAX) {
 			snprintf(text + used, READ_NAMES_MAX - used, " and %zu more", n - i);
 			break;
@@ -154,7 +154,7 @@ static double kernel_growth(const json_t *step)
 	return now < before ? 0 : now - before;
 }
 
-/* NAN unless all of its parts are known. */
+/* NAN if any part of the figure is unknown. */
 static double figure_of(const json_t *step, const struct read_figure *f)
 {
 	double v = 0;

@@ -10,7 +10,7 @@
 
 #define CONFIDENCE   0.95
 #define NORMAL_95    1.9599639845400545	/* quantile of the normal distribution, two-sided */
-/* From here on the expansion below is exact to 1e-7. */
+/* With this many degrees of freedom, t95_expanded is exact to 1e-7. */
 #define FREEDOM_MANY 30.0
 
 static struct estimate estimate_none(double value)
@@ -27,7 +27,7 @@ static struct estimate estimate_within(double value, double half_width)
 
 /* ---- Student's t ---- */
 
-/* Around the normal quantile (Cornish and Fisher; Abramowitz and Stegun, 26.7.5). */
+/* Expansion around the normal quantile (Cornish and Fisher; Abramowitz and Stegun, 26.7.5). */
 static double t95_expanded(double freedom)
 {
 	const double z = NORMAL_95, z2 = z * z, v = freedom;
@@ -39,7 +39,7 @@ static double t95_expanded(double freedom)
 	return z + (g1 + (g2 + (g3 + g4 / v) / v) / v) / v;
 }
 
-/* Simpson's rule for the integral of cos^power from 0 to `angle`, which stays below a right angle: smooth there. */
+/* The integral of cos^power from 0 to `angle` by Simpson's rule. The angle is below 90 degrees, where it is smooth. */
 static double integral_cos_power(double power, double angle)
 {
 	const int parts = 400;
@@ -50,13 +50,13 @@ static double integral_cos_power(double power, double angle)
 	return sum * angle / (3 * parts);
 }
 
-/* With t = sqrt(freedom) tan(a) the density becomes cos(a)^(freedom - 1), so that its integral up to the quantile is
- * CONFIDENCE of that over a right angle, sqrt(pi)/2 gamma(freedom/2) / gamma((freedom+1)/2). Newton's method, from
- * the expansion's value, which is near enough for each step to double the digits. */
+/* With t = sqrt(freedom) tan(a) the density becomes cos(a)^(freedom - 1). Its integral from 0 to 90 degrees is
+ * sqrt(pi)/2 gamma(freedom/2) / gamma((freedom+1)/2), and up to the quantile it is CONFIDENCE of that. Solved by
+ * Newton's method, starting so near (at the expansion's value) that each step doubles the digits. */
 static double t95_integrated(double freedom)
 {
 	double whole = sqrt(M_PI) / 2 * tgamma(freedom / 2) / tgamma((freedom + 1) / 2);
-	double angle = atan(t95_expanded(freedom) / sqrt(freedom));	/* near the solution */
+	double angle = atan(t95_expanded(freedom) / sqrt(freedom));
 
 	for (int i = 0; i < 10; i++) {
 		double off = integral_cos_power(freedom - 1, angle) - CONFIDENCE * whole;
@@ -78,7 +78,7 @@ double stats_t95(double freedom)
 
 /* ---- means ---- */
 
-/* What is not finite comes last. */
+/* Values that are not finite come last. */
 static int compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -161,17 +161,17 @@ struct estimate stats_series_mean(const double *v, size_t n)
 	if (m.n < 5)
 		return estimate_none(m.n > 0 ? m.mean : NAN);
 	r = m.squares > 0 ? m.products / m.squares : 0;
-	/* What a short series shows is too little by (1 + 4 r) / n (F. Marriott, J. Pope, Biometrika 41, 1954). */
+	/* A short series underestimates r by (1 + 4 r) / n (F. Marriott, J. Pope, Biometrika 41, 1954). */
 	if (r > 0)
 		r = fmin(r + (1 + 4 * r) / m.n, 1);
 	effective = r > 0 ? m.n * (1 - r) / (1 + r) : m.n;
-	/* The deviations are from a mean that followed the series: they sum up to effective - 1 variances of n. */
+	/* The mean follows the series, so the squares sum to only n (effective - 1) / effective variances. */
 	return estimate_within(m.mean, stats_t95(effective - 1) * sqrt(m.squares / m.n / (effective - 1)));
 }
 
 /* ---- percentiles ---- */
 
-/* The value at a rank from 1 to `count`; half a rank less, so that rounding does not lead to the next. */
+/* The value at a rank from 1 to `count`. Half a rank is subtracted, so that rounding does not reach the next rank. */
 static double value_at(const struct hist *h, double rank, double count)
 {
 	return (double)hist_percentile(h, 100 * (rank - 0.5) / count);
@@ -204,7 +204,7 @@ static bool is_point(double x, double y)
 	return isfinite(x) && isfinite(y);
 }
 
-/* Different x, counted up to 3. */
+/* Number of different x; 3 means 3 or more. */
 static int distinct_x(const double *x, const double *y, size_t n)
 {
 	double seen[2] = { NAN, NAN };

@@ -24,25 +24,25 @@ size_t stats_sort(double *v, size_t n);
 /* Median; NAN without values. Sorts `v`. */
 double stats_median(double *v, size_t n);
 
-/* Median with the least and the most value, which is no confidence interval; those are NAN with fewer than 2 values.
- * Sorts `v`. */
+/* Median; low and high are the least and greatest value (no confidence interval), NAN with fewer than 2 values. Sorts
+ * `v`. */
 struct estimate stats_range(double *v, size_t n);
 
 /* Mean of values drawn independently; NAN interval with fewer than 3. */
 struct estimate stats_mean(const double *v, size_t n);
 
-/* Mean over successive, equally long intervals of one run, which resemble their neighbours: the interval is widened by
- * the lag-1 autocorrelation where that is positive (n (1-r)/(1+r) effective values). NAN interval with fewer than 5, or
- * fewer than 2 effective ones. */
+/* Mean over successive, equally long intervals of one run. Neighbours resemble each other, so a positive lag-1
+ * autocorrelation r widens the confidence interval (n (1-r)/(1+r) effective values). NAN interval with fewer than 5
+ * values, or fewer than 2 effective ones. */
 struct estimate stats_series_mean(const double *v, size_t n);
 
-/* A percentile (0 to 100, exclusive) of what `h` counted, with the interval of its order statistics (normal
- * approximation of the binomial ranks), all as hist_percentile reports values. NAN interval where a rank lies outside
- * the samples; NAN value when empty. */
+/* A percentile (0 to 100, exclusive) of the samples of `h`, with the interval of its order statistics (normal
+ * approximation of the binomial ranks), all rounded like hist_percentile's values. NAN interval if a rank lies outside
+ * the samples; NAN value without samples. */
 struct estimate stats_percentile(const struct hist *h, double percentile);
 
-/* Least-squares line y = base + slope x through n points, weights all 1; NAN where it is not determined, NAN intervals
- * with fewer than 3 distinct x. */
+/* Unweighted least-squares line y = base + slope x through n points. NAN if the points do not determine it; NAN
+ * intervals with fewer than 3 distinct x. */
 struct line {
 	struct estimate base, slope;
 	size_t n;

@@ -60,7 +60,7 @@ static size_t differ(json_t *list, const char *side, const char *setting, double
 	return append(list, &d);
 }
 
-/* What the queue pair has exactly as it was asked for, or not at all. */
+/* Settings that the queue pair takes exactly as requested, or not at all. */
 static const struct exact {
 	const char *setting, *asked, *got;
 	enum unit unit;
@@ -86,11 +86,11 @@ static size_t look_at_queue_pair(json_t *list, const char *side, const json_t *t
 		if (isfinite(a) && isfinite(g) && a != g)
 			n += differ(list, side, exact[i].setting, a, g, exact[i].unit);
 	}
-	/* It is an upper limit; the path's own may be lower. */
+	/* --path-mtu is an upper limit; the path's own MTU may be lower. */
 	return most > 0 && got < most ? n + differ(list, side, "--path-mtu", most, got, UNIT_BYTES) : n;
 }
 
-/* A thread of the list runs on one CPU of it, in turn. */
+/* --cpu-list gives each thread one CPU of the list, in turn. */
 static size_t look_at_cpus(json_t *list, const char *side, const json_t *tuning, const json_t *thread, size_t index)
 {
 	const char *text = json_text_at(tuning, "cpu_list"), *may = json_text_at(thread, "cpus");
@@ -98,7 +98,7 @@ static size_t look_at_cpus(json_t *list, const char *side, const json_t *tuning,
 	uint16_t cpus[CPU_SETSIZE], got[CPU_SETSIZE];
 	uint32_t n, n_got;
 
-	/* Both may come from a server, which may say anything. */
+	/* Both texts may come from a server, which is not trusted: they may be malformed. */
 	if (!text || !may || cpu_list_parse(text, cpus, CPU_SETSIZE, &n) ||
 	    cpu_list_parse(may, got, CPU_SETSIZE, &n_got))
 		return 0;
@@ -110,7 +110,7 @@ static size_t look_at_cpus(json_t *list, const char *side, const json_t *tuning,
 	return append(list, &d);
 }
 
-/* A thread runs on the NUMA node that its device is at. */
+/* --numa auto keeps each thread on the NUMA node of its device. */
 static size_t look_at_node(json_t *list, const char *side, const json_t *tuning, const json_t *thread)
 {
 	struct difference d = { .setting = "--numa", .side = side, .asked = "CPUs beside the device",
@@ -135,13 +135,13 @@ static size_t look_at_realtime(json_t *list, const char *side, const json_t *tun
 	       append(list, &d) : 0;
 }
 
-/* The kernel has twice of a buffer that was asked for: half is for its own books (socket(7)). */
+/* The kernel doubles a requested buffer size, to leave room for its own bookkeeping (socket(7)). */
 static size_t look_at_buffer(json_t *list, const char *side, const char *setting, double asked, double got)
 {
 	return asked > got / 2 ? differ(list, side, setting, asked, got / 2, UNIT_BYTES) : 0;
 }
 
-/* TCP_QUICKACK changes by itself all the time. */
+/* TCP_QUICKACK is not compared, because the kernel changes it all the time. */
 static size_t look_at_tcp(json_t *list, const char *side, const json_t *asked, const json_t *got)
 {
 	const char *name = json_text_at(asked, "congestion"), *has = json_text_at(got, "congestion");

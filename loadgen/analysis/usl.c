@@ -2,10 +2,10 @@
 /* The Universal Scalability Law fitted to throughput. See usl.h.
  *
  * Written as X = N / (u + b N + c N (N - 1)) with lambda = 1 / (u + b), sigma = b / (u + b), kappa = c / (u + b), the
- * law's limits (0 <= sigma <= 1, kappa >= 0) are those of three numbers that are not negative, and N / X is linear in
- * them. So each step of Gauss-Newton is a linear least-squares problem whose best solution without negative numbers is
- * found by trying which of them are 0: exact, and without starting values. Columns are scaled by their norm, since
- * N (N - 1) may be 10^10 times the first.
+ * law's limits (0 <= sigma <= 1, kappa >= 0) are simply u, b, c >= 0, and N / X is linear in u, b and c. So each step
+ * of Gauss-Newton is a linear least-squares problem. Its best non-negative solution is found exactly and without
+ * starting values, by trying each choice of which of them are 0. Columns are scaled by their norm, since N (N - 1) may
+ * be 10^10 times the first column.
  */
 #include "loadgen/analysis/usl.h"
 
@@ -33,13 +33,13 @@ static_assert(sizeof(usl_status_names) / sizeof(usl_status_names[0]) == USL_BAD_
 
 enum parameter { U, B, C };
 
-/* The points that are used, with the errors they are weighted by. */
+/* The points used, with the errors that weight them. */
 struct data {
 	struct usl_point p[USL_POINTS_MAX];
 	size_t n;
 };
 
-/* Normal equations of one step, columns scaled: matrix has a diagonal of 1. */
+/* Normal equations of one step. Columns are scaled, so that the matrix has a diagonal of 1. */
 struct step {
 	double matrix[PARAMETERS][PARAMETERS], right[PARAMETERS], scale[PARAMETERS];
 };
@@ -97,12 +97,12 @@ static double cost(const struct data *d, const double q[PARAMETERS])
 
 /* ---- linear algebra of three ---- */
 
-/* Solves for the parameters in `set` (a bit each), the others are 0. False if the matrix is singular. */
+/* Solves for the parameters in `set` (a bit each) and sets the others to 0. False if the matrix is singular. */
 static bool solve(const struct step *s, unsigned int set, const double right[PARAMETERS], double out[PARAMETERS])
 {
 	double l[PARAMETERS][PARAMETERS] = { { 0 } };
 
-	/* Cholesky's decomposition; the rows and columns of the others are those of the unit matrix. */
+	/* Cholesky's decomposition; parameters not in `set` have rows and columns of the unit matrix. */
 	for (int i = 0; i < PARAMETERS; i++) {
 		out[i] = set & 1u << i ? right[i] : 0;
 		for (int j = 0; j <= i; j++) {
@@ -128,7 +128,7 @@ static bool solve(const struct step *s, unsigned int set, const double right[PAR
 	return true;
 }
 
-/* Of the model linearised at `q`; if that is NULL, of N / X, which needs no starting values. */
+/* Builds the equations of the model linearised at `q`. NULL: the linear fit of N / X, which needs no starting point. */
 static void step_build(const struct data *d, const double *q, struct step *s)
 {
 	memset(s, 0, sizeof(*s));
@@ -156,7 +156,7 @@ static void step_build(const struct data *d, const double *q, struct step *s)
 	}
 }
 
-/* The least-squares solution among those without negative numbers. u and b are not both 0: lambda would be infinite. */
+/* Finds the non-negative least-squares solution; u and b are not both 0, as lambda would be infinite. False: none. */
 static bool step_solve(const struct step *s, double q[PARAMETERS])
 {
 	double best = INFINITY;
@@ -166,7 +166,7 @@ static bool step_solve(const struct step *s, double q[PARAMETERS])
 
 		if (!(set & (1u << U | 1u << B)) || !solve(s, set, s->right, z))
 			continue;
-		/* At a minimum what is saved is the product with the right side. */
+		/* At a minimum the cost is lower than that of q = 0 by the product with the right side. */
 		value = -dot(z, s->right);
 		if (z[U] < 0 || z[B] < 0 || z[C] < 0 || !(value < best) || !(z[U] > 0 || z[B] > 0))
 			continue;
@@ -179,7 +179,8 @@ static bool step_solve(const struct step *s, double q[PARAMETERS])
 
 /* ---- the fit ---- */
 
-/* Moves q towards `to` as far as the cost falls. False if it does not fall, or the change is negligible. */
+/* Moves q towards `to`: all of the way, or half, a quarter, ... of it, whichever is the first to lower the cost. False
+ * (converged): none does, or the way is negligible. */
 static bool advance(const struct data *d, const struct step *s, double q[PARAMETERS], const double to[PARAMETERS])
 {
 	double before = cost(d, q), length = 0, size = 0;
@@ -223,9 +224,9 @@ static bool converge(const struct data *d, double q[PARAMETERS])
 	return false;
 }
 
-/* ---- what is said of it ---- */
+/* ---- results of the fit ---- */
 
-/* A parameter whose term is negligible at every point is the result of rounding: it is set to 0. */
+/* Sets a parameter to 0 if its term is negligible at every point: it is then only a rounding error. */
 static void drop_negligible(const struct data *d, double q[PARAMETERS])
 {
 	double share[PARAMETERS] = { 0 }, row[PARAMETERS];
@@ -240,7 +241,7 @@ static void drop_negligible(const struct data *d, double q[PARAMETERS])
 			q[j] = 0;
 }
 
-/* Weighted, against the weighted mean. NAN where X does not vary. */
+/* Weighted r2, relative to the weighted mean. NAN if X does not vary. */
 static double r2_of(const struct data *d, double residuals)
 {
 	double weights = 0, mean = 0, total = 0;
@@ -259,7 +260,7 @@ static double r2_of(const struct data *d, double residuals)
 	return total > NEGLIGIBLE * NEGLIGIBLE ? 1 - residuals / total : NAN;
 }
 
-/* Of u, b and c, from the matrix at the solution; NAN where it does not determine them. */
+/* Covariance of u, b and c, from the matrix at the solution; NAN if the matrix is singular. */
 static void covariance_of(const struct data *d, const double q[PARAMETERS], double variance,
 			  double out[PARAMETERS][PARAMETERS])
 {
@@ -287,12 +288,12 @@ static double product(const double a[PARAMETERS], const double m[PARAMETERS][PAR
 	return sum;
 }
 
-/* The interval by the delta method, cut at 0 and `most`. */
+/* The estimate with its interval by the delta method, cut off at 0 and `most`. */
 static struct estimate delta(double value, const double slopes[PARAMETERS],
 			     const double covariance[PARAMETERS][PARAMETERS], size_t points, double most)
 {
 	double variance = product(slopes, covariance, slopes);
-	/* Rounding may make a variance of 0 negative. */
+	/* Rounding may turn a variance of 0 negative. */
 	double half = stats_t95((double)points - PARAMETERS) * sqrt(variance < 0 ? 0 : variance);
 
 	if (!isfinite(half))
@@ -304,7 +305,7 @@ static void set_parameters(struct usl_fit *f, const double q[PARAMETERS], const 
 {
 	double lambda = 1 / (q[U] + q[B]), l2 = lambda * lambda;
 	const double slopes[PARAMETERS][PARAMETERS] = {
-		{ -l2, -l2, 0 },			/* of lambda with u, b and c */
+		{ -l2, -l2, 0 },			/* derivatives of lambda by u, b and c */
 		{ -q[B] * l2, q[U] * l2, 0 },		/* of sigma */
 		{ -q[C] * l2, -q[C] * l2, lambda },	/* of kappa */
 	};
@@ -328,7 +329,7 @@ static bool measured_around(const struct data *d, double clients)
 	return below && beyond;
 }
 
-/* At N = sqrt(u / c) it is X = 1 / (2 sqrt(u c) + b - c). */
+/* The peak is at N = sqrt(u / c), where X = 1 / (2 sqrt(u c) + b - c). */
 static void set_peak(struct usl_fit *f, const struct data *d, const double q[PARAMETERS],
 		     const double c[PARAMETERS][PARAMETERS])
 {
@@ -343,7 +344,7 @@ static void set_peak(struct usl_fit *f, const struct data *d, const double q[PAR
 	f->peak_throughput = delta(x, x_slopes, c, f->points, INFINITY);
 }
 
-/* The different N. */
+/* Number of different N. */
 static size_t count_numbers(const struct data *d)
 {
 	size_t distinct = 0;

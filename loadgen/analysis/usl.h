@@ -16,33 +16,32 @@
 struct usl_point {
 	double clients;			/* N */
 	double throughput;		/* X */
-	double error;			/* standard error of X; NAN or 0: not known, then 2 % of X are assumed */
+	double error;			/* standard error of X; NAN or 0: not known, 2 % of X is assumed */
 };
 
 enum usl_status {
 	USL_FITTED,
 	USL_FEW_POINTS,			/* fewer than 4 different N: three parameters would fit anything */
-	USL_BAD_FIT,			/* no convergence (then nothing is known), or residuals that say it is another
-					 * shape: r2 < 0.8, and on average more than twice the points' errors */
+	USL_BAD_FIT,			/* no convergence (all is NAN), or the points have another shape: r2 < 0.8, and
+					 * residuals of more than twice the points' errors, on average */
 };
 extern const char *const usl_status_names[];
 
 struct usl_fit {
 	enum usl_status status;
-	struct estimate lambda, sigma, kappa;	/* sigma is kept from 0 to 1, kappa at 0 and above */
+	struct estimate lambda, sigma, kappa;	/* limited to 0 <= sigma <= 1, kappa >= 0 */
 	double r2;				/* of X, weighted; NAN where X does not vary */
 	size_t points;				/* that were used */
-	/* The N of the highest throughput, sqrt((1 - sigma) / kappa), and that throughput. Only quoted when the data
-	 * passes it: when it lies between the least and the greatest N measured and kappa's interval does not hold 0.
-	 * Else NAN. */
+	/* The N of the highest throughput, sqrt((1 - sigma) / kappa), and that throughput. NAN unless the data passes
+	 * the peak: it lies between the least and the greatest N measured, and kappa's interval excludes 0. */
 	struct estimate peak_clients, peak_throughput;
 	bool passes_peak;
 	double covariance[3][3];		/* of lambda, sigma and kappa; NAN where not known */
 };
 
-/* Weighted by 1 / error^2; an error below 2 % of X counts as 2 %, so that one quiet step does not outweigh all. Several
- * points at one N are welcome. Intervals by the delta method from the fit's covariance (scaled by the residuals), with
- * Student's t for n - 3. */
+/* Points are weighted by 1 / error^2; an error below 2 % of X counts as 2 %, so that one quiet step does not outweigh
+ * all others. Several points may have the same N. Intervals come from the fit's covariance (scaled by the residuals)
+ * by the delta method, with Student's t for n - 3. */
 void usl_fit(const struct usl_point *p, size_t n, struct usl_fit *out);
 
 /* X(N) of a fit, with the 95 % interval of the curve; NAN for N outside of 1 to 10^9 and where there is no

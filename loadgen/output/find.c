@@ -108,7 +108,7 @@ json_t *find_rate_json(const struct outcome *oc)
 			 slo_reason(oc, &slo, text, sizeof(text)));
 }
 
-/* What a search for a rate was told is not of numbers of clients. */
+/* The capacity in clients; none for a search for a rate, whose probes are operations a second. */
 static struct capacity_result of_clients(const struct outcome *oc, enum capacity_boundary of)
 {
 	static const struct capacity_result none;
@@ -125,7 +125,7 @@ json_t *find_json(const struct outcome *oc)
 	hard = boundary_json(&broke, break_reason(oc, &broke, text, sizeof(text)));
 	if (json_object_set(hard, "failure", failure ? failure : json_null())) {
 		json_decref(hard);
-		hard = NULL;	/* no memory: nor has json_pack */
+		hard = NULL;	/* out of memory: json_pack then fails too */
 	}
 	return json_pack("{s:o, s:o, s:o}", "slo_capacity",
 			 boundary_json(&slo, slo_reason(oc, &slo, text, sizeof(text))),

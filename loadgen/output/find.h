@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a run's steps came to: the capacities of run.json, and the verdict of a search for them. Owning thread: main. */
+/* The capacities of run.json, found in a run's steps, and the verdict of a search for them. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_FIND_H
 #define RAMPART_LOADGEN_FIND_H
 
@@ -12,17 +12,17 @@
 /* The hard_failure of the step at the breaking point, borrowed; NULL when nothing broke. */
 const json_t *find_breaking(const struct outcome *oc);
 
-/* Adds the verdict of a search: whether it found what was looked for. */
+/* Adds the verdict of a search: whether it found a capacity or rate. */
 void find_add_verdict(struct outcome *oc);
 
-/* analysis.offered_load.slo_rate of run.json: of a search for a rate, else null. NULL when out of memory. */
+/* analysis.offered_load.slo_rate of run.json; null unless the run searched for a rate. NULL when out of memory. */
 json_t *find_rate_json(const struct outcome *oc);
 
-/* analysis.capacity of run.json (docs/results.md), of a ramp too. NULL when out of memory. */
+/* analysis.capacity of run.json (docs/results.md), for searches and ramps. NULL when out of memory. */
 json_t *find_json(const struct outcome *oc);
 
-/* Of a run on several hosts: those that had no more to give with `number` clients, or operations a second, as in
- * "load2 had no more to give: add hosts"; else "". */
+/* Names the load hosts that were saturated with `number` clients, or operations a second: "load2 had no more to give:
+ * add hosts". "" if none was, or if there is only one load host. */
 const char *find_hosts_at_limit(const struct outcome *oc, double number, char *text, size_t size);
 
 #endif

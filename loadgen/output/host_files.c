@@ -18,7 +18,7 @@
 #include "common/base/utf8.h"
 #include "loadgen/output/results.h"
 
-#define FILES_MAX 4096	/* of a host */
+#define FILES_MAX 4096	/* most files of a host */
 
 /* Advances *p past digits and the text `behind` that follows them. False, with *p unchanged, if they are not there. */
 static bool skip_number(const char **p, const char *behind)
@@ -31,7 +31,7 @@ static bool skip_number(const char **p, const char *behind)
 	return true;
 }
 
-/* A name that step_files.c gives a histogram: step-00008-1-connect.hlog, step-00008-1-64B-500ps-response.hgrm. */
+/* True for histogram names of step_files.c: step-00008-1-connect.hlog, step-00008-1-64B-500ps-response.hgrm. */
 static bool is_histogram(const char *name)
 {
 	static const char *const ends[] = { "connect.hgrm", "connect.hlog", "response.hgrm", "response.hlog",
@@ -48,8 +48,8 @@ static bool is_histogram(const char *name)
 	return false;
 }
 
-/* The files that a member's run writes. A name that is none of theirs could be a page or a program of somebody's among
- * the leader's results. */
+/* True for the names of files that a member's run writes. Other names are refused, because a host could use them to
+ * place a page or a program among the leader's results. */
 static bool is_of_run(const char *name)
 {
 	return strcmp(name, "run.json") == 0 || strcmp(name, "events.ndjson") == 0 || is_histogram(name);
@@ -67,7 +67,7 @@ static int by_size(const void *a, const void *b)
 	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes ? 1 : strcmp(x->name, y->name);
 }
 
-/* The regular files of a folder, the smallest first. */
+/* Finds a run's regular files in a folder, the smallest first. Returns how many. */
 static size_t find_files(DIR *dir, struct found *out, size_t max)
 {
 	const struct dirent *d;
@@ -85,7 +85,7 @@ static size_t find_files(DIR *dir, struct found *out, size_t max)
 	return n;
 }
 
-/* NULL if it cannot be read, or is no text. */
+/* The file's content; NULL if it cannot be read, or is not UTF-8 text. */
 static json_t *text_of(int folder, const struct found *f)
 {
 	int fd = openat(folder, f->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -134,7 +134,7 @@ static int write_text(FILE *out, const void *arg)
 	return fwrite(json_string_value(text), 1, json_string_length(text), out) == json_string_length(text) ? 0 : -EIO;
 }
 
-/* hosts/RANK-NAME, made; what of the name is no file name's becomes '-'. Its descriptor, or -errno. */
+/* Makes the folder hosts/RANK-NAME, with '-' for characters unusual in file names. Returns a descriptor, or -errno. */
 static int host_folder(const struct results *r, uint32_t rank, const char *host)
 {
 	int top = path_open_folder(results_dir(r)), all = -1, one = -1;
@@ -156,7 +156,7 @@ static int host_folder(const struct results *r, uint32_t rank, const char *host)
 	return one;
 }
 
-/* One line for each host, however much of it cannot be used. */
+/* Logs the files that are left out, as one line for each host. */
 static void tell_left_out(uint32_t rank, const char *host, uint32_t n, const char *first)
 {
 	char name[64], shown[64];

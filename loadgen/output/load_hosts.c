@@ -11,8 +11,8 @@
 #include "common/base/utf8.h"
 
 struct host {
-	json_t *o;			/* its element of run.json */
-	json_t *step;			/* borrowed from it: of the running step; NULL: it has not handed it in */
+	json_t *o;			/* the host's element of run.json */
+	json_t *step;			/* the running step, borrowed from `o`; NULL: the host has not handed it in */
 	int64_t started_ns;
 };
 
@@ -118,7 +118,7 @@ void load_hosts_lost(struct load_hosts *h, uint32_t rank, double at_s, const cha
 {
 	char text[512];
 
-	/* As in outcome_stop. */
+	/* The first reason counts. */
 	if (rank < h->n && json_is_null(json_object_get(h->v[rank].o, "lost")))
 		json_object_set_new(h->v[rank].o, "lost", json_pack("{s:f, s:s}", "at_s", at_s, "why",
 								    utf8_show(why, text, sizeof(text))));
@@ -135,7 +135,7 @@ void load_hosts_begin_step(struct load_hosts *h, uint32_t index)
 	}
 }
 
-/* The speed of its ports, which no host knows before it has read them. */
+/* Keeps the speed of the host's ports, which a host only knows after it has read them in a step. */
 static void set_link(json_t *host, const json_t *own)
 {
 	double bits = json_number_at(own, "network.generator.line_bits_per_s");

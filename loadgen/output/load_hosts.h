@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The load hosts of a run on several, as the leader knows them: `hosts` of run.json (docs/results.md, "hosts[]").
- * What hosts said is of any origin. Owning thread: main. */
+/* The load hosts of a run on several hosts, as the leader knows them: `hosts` of run.json (docs/results.md, "hosts[]").
+ * Data from other hosts is not trusted. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_LOAD_HOSTS_H
 #define RAMPART_LOADGEN_LOAD_HOSTS_H
 
@@ -11,26 +11,27 @@
 
 struct load_hosts;
 
-/* Of ranks 0 to n - 1. 0 or -ENOMEM. */
+/* Makes the hosts of ranks 0 to n - 1. Returns 0 or -ENOMEM. */
 int load_hosts_new(uint32_t n, struct load_hosts **out) __attribute__((warn_unused_result));
 void load_hosts_free(struct load_hosts *h);	/* NULL-safe */
 
-/* What a host said when it joined: {name, address, environment{kernel, cpu_model, cores, memory_bytes,
- * rdma_device{name, is_software}}, build{version, git_commit}}. What is missing or of another type becomes null. */
+/* Keeps a host's description of itself: {name, address, environment{kernel, cpu_model, cores, memory_bytes,
+ * rdma_device{name, is_software}}, build{version, git_commit}}. Members missing or of another type become null. */
 void load_hosts_about(struct load_hosts *h, uint32_t rank, const json_t *about);
-/* The leader's CLOCK_MONOTONIC less the host's, and how wrong that may be. */
+/* Keeps the leader's CLOCK_MONOTONIC less the host's, and the greatest error of that difference. */
 void load_hosts_clock(struct load_hosts *h, uint32_t rank, int64_t offset_ns, uint64_t error_ns);
-/* Its own folder: there, or as a file of the run's folder if it was copied. */
+/* Keeps the path of the host's files: on that host, or within the run's folder if they were copied. */
 void load_hosts_files(struct load_hosts *h, uint32_t rank, const char *folder);
-/* It is gone since at_s of the run. The first reason counts. */
+/* Records that a host was lost at_s seconds after the run's start. The first reason counts. */
 void load_hosts_lost(struct load_hosts *h, uint32_t rank, double at_s, const char *why);
 
 #define LOAD_HOSTS_NOT_STARTED INT64_MIN
-/* A step that hosts hand in; `index` is that of its element in run.json's steps. */
+/* Begins a step that hosts will hand in; `index` is that of its element in run.json's steps. */
 void load_hosts_begin_step(struct load_hosts *h, uint32_t index);
-/* What a host packed (step_pack), which step_merge has taken; and when its measuring began, by the leader's clock. */
+/* Keeps a host's packed step (step_pack) after step_merge, and its start of measuring by the leader's clock. */
 void load_hosts_step(struct load_hosts *h, uint32_t rank, const json_t *packed, int64_t started_ns);
-/* All have. True, and the time from the first begin of measuring to the last, if two of them began at least. */
+/* Call when all hosts have handed in the step. If at least two hosts measured, returns true, and *skew_ns is the time
+ * from the first start of measuring to the last. */
 bool load_hosts_end_step(struct load_hosts *h, uint64_t *skew_ns);
 
 /* `hosts` of run.json, a new reference. NULL when out of memory. */

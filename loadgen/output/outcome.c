@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a run came to. See outcome.h. */
+/* The results of a run. See outcome.h. */
 #include "loadgen/output/outcome.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ void outcome_stop(struct outcome *o, enum stop_reason reason, const char *detail
 		return;
 	o->stopping = true;
 	o->stop_reason = reason;
-	/* Words of another host may be in it, cut in the middle of a character: JSON takes no such text. */
+	/* `detail` may contain text of another host, cut within a character, which JSON does not accept. */
 	utf8_show(detail, o->stop_detail, sizeof(o->stop_detail));
 }
 
@@ -64,7 +64,7 @@ bool outcome_is_aborted(const struct outcome *o)
 	return o->stopping && o->stop_reason == STOP_ABORTED;
 }
 
-/* The most clients that an earlier step of fewer than `target` held wholly; 0: none. */
+/* The largest number of clients below `target` of which an earlier step held all; 0: none. */
 static uint32_t whole_before(const json_t *steps, uint32_t target)
 {
 	double most = 0;
@@ -102,8 +102,8 @@ static void add_verdict(struct outcome *o, const struct step *s)
 	if (!s->started || outcome_is_aborted(o))
 		return;
 	if (loadgen_is_search(o->cfg)) {
-		/* A search provokes failures, so the usual criteria do not apply; data must be right all the same.
-		 * Whether a probe was disturbed counts if it is not made again (agenda_tell). */
+		/* A search provokes failures, so the usual criteria do not apply, but data must still be right. A probe
+		 * that was disturbed and is not repeated adds its own criterion (agenda_tell). */
 		verdict_add_integrity(o->verdict, s);
 		return;
 	}

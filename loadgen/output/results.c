@@ -22,10 +22,10 @@ struct results {
 	char dir[PATH_MAX - 128];
 	char path[PATH_MAX];
 	int folder, events;	/* descriptors */
-	off_t events_bytes;	/* whole lines that are in it */
+	off_t events_bytes;	/* size of the whole lines in events.ndjson */
 	uint64_t start_ns;
 	double start_unix_s;
-	int error;		/* of the first file that was lost; 0: none */
+	int error;		/* error of the first file that was lost; 0: none */
 };
 
 static double clock_unix_s(void)
@@ -49,7 +49,7 @@ const char *results_time_text(const struct results *r, char *text, size_t size)
 	return text;
 }
 
-/* Makes a folder of its own even if another run started in the same second. */
+/* Makes a new folder, with a suffix if another run started in the same second. */
 static int make_dir(struct results *r, int parent, const char *path, const char *name)
 {
 	char date[32];
@@ -73,8 +73,7 @@ static int make_dir(struct results *r, int parent, const char *path, const char 
 	return -EEXIST;
 }
 
-/* Makes events.ndjson, and tries whether anything can be written to it: a quota may be used up on a disk that has
- * room. */
+/* Makes events.ndjson, and tries to write to it, because a quota may be used up although the disk has room. */
 static int begin_events(struct results *r)
 {
 	int ret;
@@ -106,7 +105,7 @@ static int open_dir(struct results *r, int parent)
 	return ret;
 }
 
-/* A file system that does not say its size (some network ones) is taken to have room. */
+/* Checks the free space. A file system that does not report its size (some network ones) is assumed to have room. */
 static int check_room(int parent, uint64_t bytes_needed, char *why, size_t why_size)
 {
 	struct statvfs fs;
@@ -226,7 +225,7 @@ bool results_tidy(struct results *r)
 	return rmdir(r->dir) != 0;
 }
 
-/* A line that does not fit is not left there by half. */
+/* Appends an event. If the line cannot be written completely, the part written is removed. */
 static int put_event(struct results *r, const json_t *o)
 {
 	char *line = json_dumps(o, JSON_COMPACT);
@@ -234,7 +233,7 @@ static int put_event(struct results *r, const json_t *o)
 	int ret = -ENOMEM;
 
 	if (line) {
-		line[n] = '\n'; /* in the place of the final zero */
+		line[n] = '\n'; /* replaces the final zero */
 		ret = path_put(r->events, line, n + 1);
 	}
 	if (!ret)
@@ -278,7 +277,7 @@ static int write_hlog(FILE *out, const void *recorded)
 	return ret ? ret : hist_write_hlog_interval(rec->h, NULL, 0., rec->length_s, out);
 }
 
-/* Writes a file of the folder, or says that it is lost. */
+/* Writes a file of the folder; if that fails, the file is lost (results_lost). */
 static int write_file(struct results *r, const char *file, path_write_fn *write, const void *arg)
 {
 	int ret = path_write_in(r->folder, file, write, arg);

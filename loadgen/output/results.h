@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The results folder: results/<UTC time>-<name>/ with run.json, events.ndjson, histograms, server.log. It is opened
- * once; files are made in it as common/base/paths.h says, so that no symbolic link leads out of it.
+ * once, and files are made in it with the functions of common/base/paths.h, so that no symbolic link leads out of it.
  *
  * Owning thread: main.
  */
@@ -16,8 +16,8 @@
 struct hist;
 struct results;
 
-/* Makes the folder (and its parents) where there is room for files of `bytes_needed`. 0 or -errno with a line in
- * `err`. */
+/* Makes the folder (and its parents) if there is room for `bytes_needed` bytes of files. Returns 0, or -errno with a
+ * line in `err`. */
 int results_new(const char *parent, const char *name, uint64_t bytes_needed, struct results **out, char *err,
 		size_t err_size) __attribute__((warn_unused_result));
 void results_free(struct results *r);	/* NULL-safe */
@@ -28,19 +28,19 @@ const char *results_id(const struct results *r);	/* the folder's own name */
 /* Path of a file in the folder; valid until the next call. */
 const char *results_path(struct results *r, const char *file);
 
-/* A file of the run could not be written, or not wholly: `error` is -errno. Logs a line for the first of them. */
+/* Records that a file of the run could not be written, or not completely; `error` is -errno. Logs only the first. */
 void results_lost(struct results *r, const char *path, int error);
 /* True after results_lost: a file of the run is missing or cut off. */
 bool results_are_incomplete(const struct results *r);
 /* The error of the first file that was lost, 0 if none was. */
 int results_error(const struct results *r);
 
-/* Nothing more is written, by a server either: removes events.ndjson and server.log if nothing could be written to
- * them, and the folder if there is no file in it. True if files are left. */
+/* Call when nothing more will be written, also by a server: removes events.ndjson and server.log if they are empty, and
+ * the folder if no file is left in it. True if files are left. */
 bool results_tidy(struct results *r);
 
-/* Appends {"t": seconds since the start, "event": name, ...fields} to events.ndjson and flushes it; what cannot be
- * written is lost (results_lost). Takes over `fields` (may be NULL). */
+/* Appends {"t": seconds since the start, "event": name, ...fields} to events.ndjson and flushes it; an event that
+ * cannot be written is lost (results_lost). Takes over `fields` (may be NULL). */
 void results_event(struct results *r, const char *name, json_t *fields);
 
 /* Seconds since the folder was made: the `t` of events. */
@@ -55,8 +55,8 @@ int results_json(struct results *r, const char *file, json_t *o) __attribute__((
 /* Writes a JSON file elsewhere (path_write). 0 or -errno. */
 int results_write_json(const char *path, json_t *o) __attribute__((warn_unused_result));
 
-/* ISO 8601 UTC with milliseconds, into `text`: when the folder was made and what has passed since, whatever the
- * machine's clock was set to meanwhile; the clock's time if `r` is NULL. */
+/* Writes the time in ISO 8601 UTC with milliseconds to `text`: the time when the folder was made plus the time elapsed
+ * since, so that later changes of the machine's clock do not matter. If `r` is NULL, the clock's time. */
 const char *results_time_text(const struct results *r, char *text, size_t size);
 
 #endif

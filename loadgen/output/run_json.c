@@ -53,7 +53,7 @@ static json_t *targets_json(const struct loadgen_config *c)
 	return a;
 }
 
-/* What follows the rest of the configuration. */
+/* Adds the members that follow the rest of the configuration. */
 static json_t *with_counts(const struct loadgen_config *c, json_t *config)
 {
 	json_object_set_new(config, "rates_per_s", rates_json(c));
@@ -154,13 +154,13 @@ static json_t *repetitions_json(const struct outcome *oc)
 	return a;
 }
 
-/* INFO of the server; NULL if there are several, or it did not come. */
+/* INFO of the only server; NULL if there are several, or if it did not arrive. */
 static const json_t *only_info(const struct outcome *oc)
 {
 	return loadgen_n_targets(oc->cfg) > 1 ? NULL : oc->server_infos[0];
 }
 
-/* What each of several servers said of itself. */
+/* The descriptions that each of several servers gave of itself. */
 static json_t *servers_json(const struct outcome *oc)
 {
 	static const char *const of_info[] = { "build", "config", "environment" };
@@ -194,7 +194,7 @@ static json_t *environment_json(const struct outcome *oc)
 			 clients ? clients : json_null());
 }
 
-/* What only some runs have, and what is found from all the rest of run.json. 0, or not: out of memory. */
+/* Adds members that only some runs have, and analyses of the rest of run.json. Nonzero when out of memory. */
 static int add_rest(json_t *run, const struct outcome *oc)
 {
 	json_t *analysis = json_object_get(run, "analysis");
@@ -209,7 +209,7 @@ static int add_rest(json_t *run, const struct outcome *oc)
 							      oc->floor_after));
 	if (oc->hosts)
 		failed |= json_object_set_new(run, "hosts", load_hosts_json(oc->hosts));
-	/* limits_analysis reads all that is above. */
+	/* limits_analysis reads all members above. */
 	failed |= json_object_set_new(analysis, "limits", limits_analysis(run));
 	if (loadgen_is_swept(oc->cfg))
 		failed |= json_object_set_new(analysis, "offered_load", json_pack("{s:o, s:o}", "slo_rate",

@@ -9,7 +9,7 @@
 
 struct results;
 
-/* The whole of it. `argc` and `argv` are as main got them. NULL when out of memory. */
+/* Makes run.json. `argc` and `argv` are those of main. NULL when out of memory. */
 json_t *run_json(const struct outcome *oc, const struct results *results, int argc, char **argv, int exit_status);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How large the files of a run become. See space.h. The amounts are those of runs with 10 to 10,000 clients, rounded
- * up. */
+/* Estimates the size of a run's files. See space.h. The amounts were measured in runs with 10 to 10,000 clients and
+ * rounded up. */
 #include "loadgen/output/space.h"
 
 #include <sys/param.h>
@@ -12,9 +12,9 @@
 #define STEP_BYTES	(96u << 10)	/* a step's part of run.json and of the report; histograms */
 #define HISTOGRAM_BYTES (24u << 10)	/* .hgrm and .hlog */
 #define SECOND_BYTES	1024u		/* events: samples and intervals */
-#define SAMPLE_BYTES	4096u		/* of both sides: events, run.json, and its row in the report */
-#define CONNECT_S	10u		/* connecting and leaving, as far as it is not known */
-#define SEARCH_STEPS	24u		/* of --find-capacity, which chooses its own */
+#define SAMPLE_BYTES	4096u		/* a sample of both sides: events, run.json, and its row in the report */
+#define CONNECT_S	10u		/* assumed time of connecting and leaving */
+#define SEARCH_STEPS	24u		/* assumed steps of --find-capacity */
 
 uint64_t space_needed(const struct loadgen_config *cfg)
 {

@@ -12,13 +12,13 @@
 #include "loadgen/traffic/trace.h"
 #include "loadgen/worker/worker.h"
 
-/* The span of wall time a histogram is of, since the run's start. */
+/* The span of wall time that a histogram covers, since the run's start. */
 struct span {
 	double start_s, length_s;
 };
 
-/* step-CCCCC-R-connect, or with several sizes step-CCCCC-R-64B-connect, with several rates step-CCCCC-R-1000ps-connect.
- * The name, or null. */
+/* Writes step-CCCCC-R-connect, or with several sizes step-CCCCC-R-64B-connect, with several rates
+ * step-CCCCC-R-1000ps-connect. Returns the name, or null if it could not be written. */
 static json_t *write_histogram(const struct step_files *f, const struct step *s, const char *what, const struct hist *h,
 			       struct span span)
 {
@@ -28,7 +28,7 @@ static json_t *write_histogram(const struct step_files *f, const struct step *s,
 		snprintf(size, sizeof(size), "%lluB-", (unsigned long long)s->bytes);
 	if (loadgen_is_swept(f->cfg))
 		snprintf(rate, sizeof(rate), "%llups-", (unsigned long long)s->rate);
-	/* A host's shares of two steps may be the same. */
+	/* Names use the clients of all hosts, because this host's share may be the same in two steps. */
 	snprintf(name, sizeof(name), "step-%05u-%u-%s%s%s", s->of_all ? s->of_all : s->target, s->repetition, size,
 		 rate, what);
 	return results_histogram(f->results, name, h, span.start_s, span.length_s) ? json_null() : json_string(name);
@@ -46,7 +46,7 @@ json_t *step_files_histograms(const struct step_files *f, const struct step *s, 
 			 open_loop ? write_histogram(f, s, "service", s->hists.service, measured) : json_null());
 }
 
-/* What a step adds to the file of --trace. */
+/* The part of the file of --trace that a step adds. */
 struct traced {
 	const struct step_files *files;
 	const struct step *s;

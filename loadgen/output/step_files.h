@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files of the steps: their distributions, and their raw times with --trace. What cannot be written is said by
- * results_lost. Owning thread: main. */
+/* The files of the steps: their distributions, and with --trace their raw times. A file that cannot be written is lost
+ * (results_lost). Owning thread: main. */
 #ifndef RAMPART_LOADGEN_STEP_FILES_H
 #define RAMPART_LOADGEN_STEP_FILES_H
 
@@ -17,12 +17,12 @@ struct worker;
 struct step_files {
 	const struct loadgen_config *cfg;
 	struct results *results;
-	uint64_t run_start_ns;		/* times in the files are since then */
-	uint32_t traced_steps;		/* that are in the file of --trace */
+	uint64_t run_start_ns;		/* times in the files count from then */
+	uint32_t traced_steps;		/* steps in the file of --trace */
 };
 
-/* Writes the histograms of a step that was collected; its clients began to connect at `connect_start_ns`. Returns
- * `histograms` of run.json: the names of the files without their endings; null for what there was none of, or could
+/* Writes the histograms of a step, after step_collect; its clients began to connect at `connect_start_ns`. Returns
+ * `histograms` of run.json: the names of the files without their endings, null for a histogram that is empty or could
  * not be written. */
 json_t *step_files_histograms(const struct step_files *f, const struct step *s, uint64_t connect_start_ns);
 

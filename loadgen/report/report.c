@@ -16,7 +16,7 @@
 #include "loadgen/analysis/growth.h"
 #include "loadgen/report/sections/sections.h"
 
-/* --- what is computed --- */
+/* --- analyses --- */
 
 static json_t *plan_of(const struct page *p, const double *clients, size_t n, double growth)
 {
@@ -78,7 +78,7 @@ static void say_unread(const struct source *s, FILE *warnings)
 			s->unread_errno == EINVAL ? "it is damaged, or not a file" : strerror(s->unread_errno));
 }
 
-/* All baselines that differ are named before the report is refused. */
+/* Prints the differences of all baselines before it refuses the report. */
 static int open_baselines(struct page *p, const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 {
 	bool unlike = false;
@@ -116,7 +116,7 @@ static bool fell_short(const json_t *run, const json_t *comparison)
 	return false;
 }
 
-/* True if one of them says that this run is worse. */
+/* Returns true if the run is worse than one of the baselines. */
 static bool compare_baselines(struct page *p)
 {
 	struct baseline_side run = { .run = p->run, .hist = source_histogram, .arg = p->source };
@@ -177,7 +177,7 @@ static void close_page(struct page *p)
 	page_free(p);
 }
 
-/* Where the run's files are, seen from the report: beside it, or at the path that was given. */
+/* The prefix of the report's links to the run's files: "" if the report is in the run's folder, else that folder. */
 static const char *files_prefix(struct page *p, const struct report_options *o)
 {
 	char path[PATH_MAX];

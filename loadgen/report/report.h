@@ -13,7 +13,7 @@
 #define REPORT_HEADROOM 0.3
 
 enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_HTML };
-/* Writes a document in a format. 0, -EIO or -ENOMEM. */
+/* Writes a document in a format. Returns 0, -EIO or -ENOMEM. */
 struct doc;
 int report_print(const struct doc *d, enum report_format format, FILE *out) __attribute__((warn_unused_result));
 
@@ -29,32 +29,31 @@ struct report_options {
 	size_t n_baselines;
 	bool any_environment;		/* compare runs of unlike environments */
 	double min_effect;		/* a change of at most this share counts as none */
-	double headroom, growth;	/* as in plan.h */
+	double headroom, growth;	/* as in struct growth_options */
 	const double *plan;		/* clients to plan for, in rising order; NULL: chosen from the run */
 	size_t n_plan;
-	FILE *out;			/* gets the report in `format`; NULL: nobody */
+	FILE *out;			/* the report is also written here, in `format`; NULL: it is not */
 	enum report_format format;
 };
 
 enum report_result {
 	REPORT_MADE = 0,
-	REPORT_REGRESSION = 1, /* made; worse than a baseline */
-	/* No report; `err` says why. */
-	REPORT_FAILED = 3, /* no run could be read, or unlike environments */
+	REPORT_REGRESSION = 1, /* the report was made, and the run is worse than a baseline */
+	/* There is no report, and `err` says why. */
+	REPORT_FAILED = 3, /* a run could not be read, or the environments differ */
 	REPORT_UNWRITTEN = 4, /* one of its files could not be written */
 };
 
-/* Makes the report. Warnings, and what keeps runs from being compared, go to `warnings`, a line each. */
+/* Makes the report. `warnings` gets a line for each warning and each difference that makes runs incomparable. */
 enum report_result report_make(const struct report_options *o, FILE *warnings, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* The report of a run that has just ended, into its folder, with the usual headroom; `out` gets its text, unless that
- * is NULL. 0, or with a line in `err`: -EIO if one of its files could not be written, -EINVAL if the run cannot be
- * reported on. */
+/* Writes the report of a run that has just ended to its folder, with the default headroom, and its text to `out` (NULL:
+ * nowhere). Returns 0, or with a line in `err` -EIO if one of its files could not be written, else -EINVAL. */
 int report_write(const char *dir, FILE *out, char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* Writes the summary of `run`, as its run.json has it, for a terminal; `where` describes the environment. 0, -ENOMEM or
- * -EIO. */
+/* Writes the summary of `run` (the content of run.json) for a terminal; `where` describes the environment. Returns 0,
+ * -ENOMEM or -EIO. */
 int report_summary(const json_t *run, const char *where, FILE *out) __attribute__((warn_unused_result));
 
 #endif

@@ -81,7 +81,7 @@ static bool is_taken(const struct report_options *o, const char *label)
 	return false;
 }
 
-/* "LABEL=DIR" or "DIR", of which a '=' behind a '/' is part. Cut in place. */
+/* Parses "LABEL=DIR" or "DIR" in place. A '=' after a '/' is part of DIR. */
 static bool take_baseline(char *text, struct report_options *o, char *err, size_t err_size)
 {
 	char *equals = strchr(text, '=');
@@ -127,7 +127,7 @@ static bool split_baselines(char *text, struct report_options *o, char *err, siz
 
 /* --- the rest --- */
 
-/* What a suite or a comparison has not: an option that is passed over would pass for one that found nothing. */
+/* Refuses options that suites do not support: if they were ignored, they would seem to have found nothing. */
 static int make_suite(const struct arguments *a, const struct report_options *o, char *err, size_t err_size)
 {
 	if (a->baseline || a->plan.n) {

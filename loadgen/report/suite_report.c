@@ -14,15 +14,15 @@
 #include "common/base/utf8.h"
 #include "loadgen/report/suites/suite.h"
 
-/* A step has 1 KB, a candidate 6 KB at each size: a comparison of 63 candidates (COMPARE_ALTERNATIVES_MAX) at 64
- * sizes has 31 MB. */
+/* A step takes 1 KB, a candidate 6 KB at each size, so a comparison of 63 candidates (COMPARE_ALTERNATIVES_MAX) at 64
+ * sizes takes 31 MB. */
 static const struct json_limit limit = { 48u << 20, 320u << 20 };
 
 #define SUITE "suite.json"
 #define SCHEMA_VERSION 2
-/* Where comparisons were before they became entries of suites. */
+/* The file of a comparison in older versions, in which comparisons were not entries of suites. */
 #define OLD_COMPARISON "compare.json"
-/* As many as suites may have (SUITE_ENTRIES_MAX). */
+/* SUITE_ENTRIES_MAX, the most that a suite may have. */
 #define ENTRIES_MAX 64u
 
 static bool path_of(const char *dir, const char *name, char path[PATH_MAX])
@@ -121,7 +121,7 @@ int suite_report_make(const struct report_options *o, char *err, size_t err_size
 	return ret;
 }
 
-/* In short, or with `details` as the report does. */
+/* Prints a suite in short, or with `details` its whole report. */
 static int print_document(const json_t *suite, bool details)
 {
 	struct page p = { .n_baselines = 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report on several runs: report.html, report.md, tables/ and charts/ of a folder with suite.json, a chapter for
- * each entry. Owning thread: main. */
+/* The report on a suite: report.html, report.md, tables/ and charts/ made from a folder with suite.json, with a chapter
+ * for each entry. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_REPORT_SUITE_REPORT_H
 #define RAMPART_LOADGEN_REPORT_SUITE_REPORT_H
 
@@ -10,18 +10,18 @@
 
 #include "loadgen/report/report.h"
 
-/* True if the folder is that of a suite, and not that of a run. */
+/* True if the folder holds a suite rather than a run. */
 bool suite_report_is_for(const char *dir);
 
-/* Makes the report into the folder, or into o->output; o->out gets it in o->format. 0, or -errno with a line in
+/* Writes the report to the folder, or to o->output, and in o->format to o->out. Returns 0, or -errno with a line in
  * `err`. */
 int suite_report_make(const struct report_options *o, char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* The report of a suite that has just ended, into its folder. As suite_report_make. */
+/* Writes the report of a suite that has just ended to its folder. Returns the same as suite_report_make. */
 int suite_report_write(const char *dir, char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* The end of a suite, `suite` being its suite.json in the folder `dir`: with `show` prints what it came to, in short or
- * with `details` as its report does, and with `report` makes that. 0, or what suite_report_make returned. */
+/* Ends a suite; `suite` is the suite.json of the folder `dir`. With `show` its results are printed, in short or with
+ * `details` as the whole report. With `report` the report is written. Returns 0, or suite_report_make's error. */
 int suite_report_end(const json_t *suite, const char *dir, bool show, bool details, bool report)
 	__attribute__((warn_unused_result));
 

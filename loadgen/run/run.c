@@ -21,12 +21,11 @@
 #include "loadgen/output/space.h"
 #include "loadgen/verdict/verdict.h"
 
-/* So long the other hosts' files are waited for. */
+/* How long the leader waits for the other hosts' files, and until they know how the run ended. */
 #define FILES_TIMEOUT_NS (60 * NS_PER_S)
-/* And until they know how the run ended. */
 #define BYE_TIMEOUT_NS (10 * NS_PER_S)
 
-/* The run ended before a step could be judged. */
+/* True if the run ended before a step could be judged. */
 static bool came_to_nothing(const struct outcome *oc)
 {
 	return json_array_size(oc->verdict) == 0 && oc->stop_reason != STOP_ABORTED;
@@ -42,7 +41,7 @@ static enum run_exit exit_status_of(const struct outcome *oc, const struct resul
 		return EXIT_CRITERION;
 	if (came_to_nothing(oc))
 		return EXIT_ENVIRONMENT;
-	/* What a search did not find out is in its verdict. */
+	/* A search ends when the server is lost, and its verdict says what it did not find. */
 	if (oc->stop_reason == STOP_SERVER_LOST && !loadgen_is_search(oc->cfg))
 		return EXIT_CRITERION;
 	switch (verdict_overall(oc->verdict)) {
@@ -54,7 +53,7 @@ static enum run_exit exit_status_of(const struct outcome *oc, const struct resul
 	return oc->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 
-/* With --json: run.json where it says; on a terminal, in ASCII. */
+/* With --json, writes run.json to that file, or to stdout in ASCII. */
 static int write_json(const struct loadgen_config *cfg, const json_t *run)
 {
 	int ret;
@@ -77,7 +76,7 @@ static int write_json(const struct loadgen_config *cfg, const json_t *run)
 	return 0;
 }
 
-/* False if one of its files could not be written. A run that cannot be reported on is no failure of the run. */
+/* Writes the report. False if one of its files could not be written; other errors do not make the run fail. */
 static bool write_report(const char *dir, FILE *out, bool *made)
 {
 	char err[512];
@@ -97,14 +96,14 @@ static void note_unwritten(json_t *run)
 	json_object_set_new(about, "exit_status", json_integer(EXIT_ENVIRONMENT));
 }
 
-/* The report is made from run.json, so run.json learns last that the report is not there. */
+/* Records in run.json that a file is missing. run.json is written again, because the report is made from it. */
 static void tell_unwritten(struct results *results, json_t *run)
 {
 	note_unwritten(run);
 	(void)!results_json(results, "run.json", run);
 }
 
-/* The last lines, if `print`: what is really there. */
+/* Tidies up incomplete results, and if `print`, prints the last lines: which results and report exist. */
 static void say_where(struct results *results, bool unreported, bool made, bool print)
 {
 	const char *dir = results_dir(results), *why = path_error(results_error(results));
@@ -131,8 +130,8 @@ static void print_summary(const json_t *run)
 		log_error("no summary: this machine is out of memory");
 }
 
-/* Writes the run's files, and says so if `print`; with --details it prints the report, else the summary. False if a
- * file could not be written. */
+/* Writes the run's files. If `print`, prints where they are and the summary, or with --details the whole report. False
+ * if a file could not be written. */
 static bool write_files(const struct loadgen_config *cfg, struct results *results, json_t *run, bool print)
 {
 	bool made = false, reported = true, ok, copied;
@@ -162,7 +161,7 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 	print = print && !(oc->cfg->json && strcmp(oc->cfg->json, "-") == 0);
 	results_event(results, "run_end", json_pack("{s:s, s:i}", "stop_reason", stop_reason_names[oc->stop_reason],
 						    "exit_status", exit_status_of(oc, results)));
-	status = exit_status_of(oc, results); /* that event may be what could not be written */
+	status = exit_status_of(oc, results); /* again, since writing the event may have failed */
 	run = run_json(oc, results, argc, argv, status);
 	if (!run) {
 		log_error("this machine is out of memory: no run.json");
@@ -187,7 +186,7 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 
 /* --- several hosts --- */
 
-/* The other hosts' files, before the report is made. */
+/* Leader: takes the other hosts' files, before the report is made. */
 static void take_files(const struct loadgen_config *cfg, struct results *results, struct load_hosts *hosts)
 {
 	struct team *t = cfg->team;
@@ -205,7 +204,7 @@ static void take_files(const struct loadgen_config *cfg, struct results *results
 	team_forget(t, 0, "files");
 }
 
-/* All hosts end as the leader does: this one's exit status, and theirs. */
+/* Makes all hosts end with the leader's exit status. Returns that of this host. */
 static enum run_exit agree(const struct loadgen_config *cfg, struct results *results, enum run_exit status,
 			   const char *why)
 {
@@ -218,7 +217,7 @@ static enum run_exit agree(const struct loadgen_config *cfg, struct results *res
 	if (t->rank == 0) {
 		team_go(t, 0, "exit", json_pack("{s:i, s:s, s:s}", "status", (int)status, "reason",
 						stop_reason_names[STOP_HOST_LOST], "detail", why), 0);
-		/* An etcd of our own ends with this program: the others are to know before. */
+		/* An etcd that we started ends with this program, so wait until the other hosts have the status. */
 		team_arrive(t, 0, "bye", NULL);
 		team_gather(t, 0, "bye", BYE_TIMEOUT_NS);
 		return status;

@@ -14,13 +14,13 @@ enum run_exit {
 	EXIT_OK = 0,		/* all criteria met */
 	EXIT_CRITERION = 1,	/* a criterion failed */
 	EXIT_USAGE = 2,
-	EXIT_ENVIRONMENT = 3,	/* it cannot run here */
+	EXIT_ENVIRONMENT = 3,	/* the run is not possible here */
 	EXIT_INCONCLUSIVE = 4,
 	EXIT_INTERRUPTED = 130,
 };
 
-/* Runs, writes the results, prints the summary if it is to. Returns an exit status. With `out`, run.json's contents go
- * there, the caller's reference; NULL if there are none. */
+/* Runs, writes the results, and if `print`, prints the summary. Returns an exit status. *out (`out` may be NULL) is set
+ * to run.json, a reference that the caller owns, or to NULL if there is none. */
 enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, bool print, json_t **out);
 
 #endif

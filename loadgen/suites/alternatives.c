@@ -19,7 +19,7 @@
 #define DIMENSIONS_MAX (OPT_TEXTS_MAX + 1)
 #define ROUNDS_DEFAULT 5
 
-/* Options that say what is run, where, and where it is written: the same for all alternatives. */
+/* Options that must be the same for all alternatives: they choose what is run, where, and the place of the results. */
 static const char *const same_for_all[] = {
 	"ca", "cert", "clients", "compare", "compare-set", "crl", "details", "environment", "find-capacity", "json",
 	"key",
@@ -27,7 +27,7 @@ static const char *const same_for_all[] = {
 	"tls-port", "trace",
 };
 
-/* A value of a dimension: what it is called, and the options that it sets. */
+/* A value of a dimension: its name, and the options that it sets. */
 struct choice {
 	char name[VALUE_MAX + KEY_MAX];
 	struct { char key[KEY_MAX], value[VALUE_MAX]; } settings[COMPARE_SETTINGS_MAX];
@@ -66,7 +66,7 @@ static bool may_differ(const char *name)
 	return opts_find(&loadgen_options, name) != NULL;
 }
 
-/* Values become names of alternatives, which a terminal shows, and a suite's file may hold anything. */
+/* Values become names that are printed, and a suite's file may hold anything: refuse what a terminal cannot show. */
 static bool is_shown_as_it_is(const char *value)
 {
 	char shown[4 * VALUE_MAX];
@@ -86,7 +86,7 @@ bool alternatives_value(const char *text, size_t n, char *out, size_t size)
 
 /* --- reading --- */
 
-/* KEY and VALUE into the choice. The key may be set once. */
+/* Adds KEY and VALUE to the choice. A key may be set only once. */
 static int add_setting(struct space *s, const char *option, struct choice *c, const char *key, size_t key_n,
 		       const char *value, size_t value_n)
 {
@@ -110,7 +110,7 @@ static int add_setting(struct space *s, const char *option, struct choice *c, co
 	return 0;
 }
 
-/* KEY=A,B,...: a dimension with a choice for each value. */
+/* Reads KEY=A,B,...: a dimension with a choice for each value. */
 static int read_key(struct space *s, const char *text)
 {
 	struct dimension *d = &s->v[s->n++];
@@ -138,7 +138,7 @@ static int read_key(struct space *s, const char *text)
 	return ret;
 }
 
-/* NAME:KEY=VALUE,...: a choice of the dimension of sets. NAME alone sets nothing. */
+/* Reads NAME:KEY=VALUE,...: a choice of the dimension of sets. NAME alone sets nothing. */
 static int read_set(struct space *s, struct dimension *d, const char *text)
 {
 	struct choice *c = &d->choices[d->n++];
@@ -194,7 +194,7 @@ static int read_all(struct space *s, const struct loadgen_config *base)
 
 /* --- an alternative's configuration --- */
 
-/* The option as on a command line into *out: NULL for a flag that is off. */
+/* Writes the option as on a command line to *out, which is NULL for a flag that is off. */
 static int option_text(struct space *s, const char *option, const char *key, const char *value, char **out)
 {
 	*out = NULL;
@@ -234,7 +234,7 @@ static int add_choice(struct space *s, const struct dimension *d, const struct c
 	return ret;
 }
 
-/* The command line without the comparison, and with the alternative's options. Returns its length. */
+/* Makes the command line of an alternative: without the comparison's options, but with its own. Returns its length. */
 static int make_args(const struct alternative *a, int argc, char **argv, char **out)
 {
 	int n = 0;
@@ -265,7 +265,7 @@ static int configure_alternative(struct space *s, int argc, char **argv, struct 
 	return 0;
 }
 
-/* The `number`-th combination: the last dimension varies fastest. */
+/* Makes the combination with that number; the last dimension varies fastest. */
 static int make_alternative(struct space *s, unsigned number, int argc, char **argv, struct alternative *out)
 {
 	unsigned rest = number, which[DIMENSIONS_MAX];
@@ -281,7 +281,7 @@ static int make_alternative(struct space *s, unsigned number, int argc, char **a
 	return ret ? ret : configure_alternative(s, argc, argv, out);
 }
 
-/* "inline-post-list", "sets" */
+/* Names the dimensions: "inline-post-list", "sets" */
 static void make_title(const struct space *s, char *out, size_t size)
 {
 	size_t used = 0;

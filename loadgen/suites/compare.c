@@ -19,7 +19,7 @@
 
 /* --- running --- */
 
-/* A number of clients and a size: for each alternative a run whose steps are its rounds. */
+/* A point of the comparison (clients, size and rate), with a run for each alternative, whose steps are its rounds. */
 struct compared {
 	json_int_t clients, bytes;
 	double rate;			/* of a sweep; else 0 */
@@ -29,10 +29,10 @@ struct compared {
 struct comparison {
 	struct alternatives *a;
 	unsigned rounds;		/* complete ones */
-	json_t *environment;		/* of the load generator, in the first run that knew an RDMA device; else the
-					 * first */
-	json_t *not_taken[COMPARE_ALTERNATIVES_MAX];	/* settings that did not take effect in an alternative; NULL:
-							 * none ran yet */
+	json_t *environment;		/* the load generator's, from the first run that knew an RDMA device, else from
+					 * the first run */
+	json_t *not_taken[COMPARE_ALTERNATIVES_MAX];	/* settings of an alternative that did not take effect; NULL: it
+							 * has not run yet */
 	struct compared *points;
 	size_t n_points, max_points;
 };
@@ -56,8 +56,8 @@ static struct compared *point_of(struct comparison *k, const json_t *step, bool 
 	return p;
 }
 
-/* The part of a step that baseline_compare and suite_results_figures read. All rounds are kept until the end, and a
- * whole step is large. */
+/* Keeps only the part of a step that baseline_compare and suite_results_figures read: whole steps are large, and all
+ * rounds are kept until the end. */
 static json_t *figures_of(const json_t *step, unsigned round)
 {
 	static const char *const names[] = {
@@ -85,7 +85,7 @@ static void keep_run(struct comparison *k, unsigned alternative, const json_t *r
 	json_t *step;
 	size_t i;
 
-	/* Those of the first round: the next ones are the same, or the machine changed. */
+	/* Keep those of the first round: later rounds differ only if the machine changed. */
 	if (!k->not_taken[alternative])
 		k->not_taken[alternative] = json_incref(json_at(run, "analysis.not_taken"));
 
@@ -102,14 +102,14 @@ static void keep_run(struct comparison *k, unsigned alternative, const json_t *r
 	}
 }
 
-/* A run without one of its load hosts is none to compare. */
+/* True if the run can be compared: it ended normally, and no load host was lost. */
 static bool is_result(const struct comparison *k, enum run_exit status)
 {
 	return (status == EXIT_OK || status == EXIT_CRITERION || status == EXIT_INCONCLUSIVE) &&
 		!team_is_over(k->a->v[0].cfg.team);
 }
 
-/* Runs each alternative once. False, with a status, if one of them could not run: then the round does not count. */
+/* Runs each alternative once. False, with *status set, if one of them could not run: the round then does not count. */
 static bool run_round(struct comparison *k, const char *prefix, int argc, char **argv, enum run_exit *status)
 {
 	json_t *runs[COMPARE_ALTERNATIVES_MAX] = { NULL };
@@ -133,7 +133,7 @@ static bool run_round(struct comparison *k, const char *prefix, int argc, char *
 	return done == n && is_result(k, *status);
 }
 
-/* --- what came of it --- */
+/* --- results --- */
 
 static json_t *rows_of(const struct compared *p, unsigned alternative)
 {
@@ -162,7 +162,7 @@ static double p99_of(const json_t *point, unsigned alternative)
 	return json_number_at(json_array_get(json_object_get(point, "figures"), alternative), "response_p99_ns");
 }
 
-/* The p99 curves of an alternative and of the baseline over the rates of a sweep, at the clients and size of
+/* Reads the p99 curves of an alternative and of the baseline over the rates of a sweep, at the clients and size of
  * `first`. */
 static size_t curves_of(const json_t *points, const json_t *first, unsigned alternative,
 			struct offered_point base[OFFERED_MAX], struct offered_point run[OFFERED_MAX])
@@ -210,7 +210,7 @@ static void add_crossovers(json_t *to, const json_t *points, const json_t *first
 			at[i].per_s, "faster_beyond", at[i].faster_beyond));
 }
 
-/* Where the p99 curves of candidates cross the baseline's, in a sweep of rates. */
+/* The rates of a sweep at which the p99 curves of candidates cross the baseline's. */
 static json_t *crossovers_json(const struct comparison *k, const json_t *points)
 {
 	json_t *all = json_array();
@@ -221,7 +221,7 @@ static json_t *crossovers_json(const struct comparison *k, const json_t *points)
 	return all;
 }
 
-/* The medians over the rounds of an alternative at a point, where it may not have been in any of them. */
+/* The medians of an alternative over its rounds at a point; null if it was not measured there in any round. */
 static json_t *alternative_figures(const struct comparison *k, const struct compared *at, unsigned alternative)
 {
 	json_t *o = suite_results_figures(json_object_get(at->runs[alternative], "steps"));

@@ -9,7 +9,7 @@
 
 #define SIZES_MAX 64u
 
-/* The log of how much further the second of two alternatives is ahead of the first, by size; the sizes rise. */
+/* The lead of the second of two alternatives over the first (log of the ratio) at each size; the sizes rise. */
 struct curve {
 	double bytes[SIZES_MAX], lead[SIZES_MAX];
 	size_t n;
@@ -52,7 +52,7 @@ static void add_ahead(json_t *ahead, double from, const char *name)
 	json_array_append_new(ahead, json_pack("{s:o, s:s}", "from_bytes", json_number(from), "name", name));
 }
 
-/* The one that is ahead at the smallest size, and the sizes from which on the other one is. Equals are not ahead. */
+/* Lists which one is ahead at the smallest size, and each size where that changes. Equal figures do not count. */
 static json_t *ahead_of(const struct curve *c, const char *a, const char *b)
 {
 	json_t *ahead = json_array();
@@ -77,7 +77,7 @@ static const struct contest {
 	bool higher;	/* is better */
 } contests[] = { { "response_p50_ns", false }, { "throughput_bytes_per_s", true } };
 
-/* All pairs at one number of clients. */
+/* Adds all pairs of alternatives at one number of clients. */
 static void add_pairs(json_t *to, const json_t *points, const json_t *first)
 {
 	const json_t *all = json_object_get(first, "figures");

@@ -35,8 +35,8 @@ struct runner {
 	struct results *results;
 	json_t *out;			/* suite.json */
 	struct sut_keep keep;		/* the server that entries share */
-	unsigned keep_until;		/* the first entry that it does not serve; 0: none is kept */
-	int servers;			/* kept so far */
+	unsigned keep_until;		/* the first entry that this server does not serve; 0: no server is kept */
+	int servers;			/* servers kept so far */
 	enum run_exit worst;
 };
 
@@ -53,7 +53,7 @@ static enum run_exit worse(enum run_exit a, enum run_exit b)
 	return of_a > of_b ? a : b;
 }
 
-/* True for the comparison of --compare: nothing of it was read from a file. */
+/* True for the comparison of --compare, which is not read from a file. */
 static bool is_of_command_line(const struct suite_entry *e)
 {
 	return !e->argv;
@@ -61,8 +61,8 @@ static bool is_of_command_line(const struct suite_entry *e)
 
 /* --- sizes that fit --- */
 
-/* Memory of this machine that a step with operations of `bytes` takes, about: regions of a server of our own, what
- * clients write from and what they read into. */
+/* Approximate memory that a step with operations of `bytes` takes on this machine: the regions of a server that we
+ * start, and the buffers that clients write from and read into. */
 static double memory_of(const struct loadgen_config *c, uint64_t bytes)
 {
 	struct loadgen_config one = *c;
@@ -78,7 +78,7 @@ static double memory_of(const struct loadgen_config *c, uint64_t bytes)
 	return regions + landings + (double)bytes * (double)c->threads * c->n_rails;
 }
 
-/* The entry's sizes, each halved until it fits, as --message-size takes them; NULL if all fit. */
+/* The value of --message-size with each of the entry's sizes halved until it fits; NULL if all fit. */
 static char *sizes_that_fit(const struct loadgen_config *c, double room)
 {
 	char *text = NULL;
@@ -106,13 +106,13 @@ static char *sizes_that_fit(const struct loadgen_config *c, double room)
 	return text;
 }
 
-/* Makes the sizes of an entry fit this machine's memory, and says so in `note`; those of the command line stay as they
- * are. 0 or -errno with a line in `err`. */
+/* Reduces the sizes of an entry to fit this machine's memory, and says so in `note`. The command line's sizes are kept.
+ * Returns 0, or -errno with a line in `err`. */
 static int fit_entry(struct runner *r, struct suite_entry *e, char *note, size_t note_size, char *err, size_t err_size)
 {
 	double room = MEMORY_SHARE * (double)res_machine_memory_bytes();
 	bool given = is_of_command_line(e) || opts_given(&loadgen_options, r->argc, r->argv, "message-size");
-	/* Several hosts measure the same sizes, whatever memory each has. */
+	/* All hosts must measure the same sizes, so they do not depend on one host's memory. */
 	char *text = given || e->cfg.team ? NULL : sizes_that_fit(&e->cfg, room);
 	uint64_t largest = e->cfg.message_bytes;
 	json_t *replace = text ? json_pack("{s:s}", "message-size", text) : NULL;
@@ -144,7 +144,7 @@ static const char *why_alone(const struct suite_entry *e)
 	return e->alternatives.n ? "each run has a server of its own" : "a search has a server of its own";
 }
 
-/* Prepares a server for the entry and as many of those behind it as it suits. */
+/* Prepares a server for the entry and for as many of the following entries as it suits. */
 static int prepare_server(struct runner *r, unsigned first)
 {
 	struct suite *s = r->suite;
@@ -176,7 +176,7 @@ static const char *why_another(struct runner *r, unsigned i)
 	return needs_join(&a, &b, res_machine_memory_bytes());
 }
 
-/* Sees to the server of an entry, and says in `o` which one it is. */
+/* Chooses the server of an entry, prepares one if necessary, and records it in `o`. */
 static int choose_server(struct runner *r, unsigned i, json_t *o)
 {
 	struct suite_entry *e = &r->suite->entries[i];
@@ -207,7 +207,7 @@ static int choose_server(struct runner *r, unsigned i, json_t *o)
 
 /* --- an entry --- */
 
-/* A device of an entry that this machine does not have stays as "@2". */
+/* True if the entry names a device that this machine lacks: its name is then still of the form "@2". */
 static bool lacks_devices(const struct suite_entry *e)
 {
 	for (int i = 0; i < e->argc; i++)
@@ -245,7 +245,7 @@ static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
 	} else {
 		status = run_once(&e->cfg, e->argc, e->argv, false, &run);
 		suite_results_of_run(o, run);
-		/* A server that does not answer serves no other entry. */
+		/* A server that does not answer is not used for another entry. */
 		if (run && strcmp(json_text_at(run, "run.stop_reason"), "server_lost") == 0)
 			r->keep_until = 0;
 	}
@@ -305,7 +305,7 @@ static enum run_exit do_entry(struct runner *r, unsigned i)
 
 /* --- the suite --- */
 
-/* suite.json is there after each entry, so that one that is killed has what was measured. */
+/* Writes suite.json after each entry, so that results are kept if the suite is killed. */
 static bool save(struct runner *r)
 {
 	char now[40];
@@ -321,7 +321,7 @@ static enum run_exit finish(struct runner *r)
 {
 	if (!save(r))
 		r->worst = EXIT_ENVIRONMENT;
-	/* The leader of several hosts shows it. */
+	/* With several load hosts only the leader prints the results. */
 	return suite_report_end(r->out, results_dir(r->results), r->base->rank == 0, r->base->details,
 				r->base->report) ?
 	       EXIT_ENVIRONMENT : r->worst;

@@ -26,10 +26,10 @@
 #define INSTALLED_IN "../share/rampart/suites"
 
 static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports" };
-#define OF_ALL 4u	/* the first ones of them: the last one takes longer than all others together */
+#define OF_ALL 4u	/* "all" is the first four: the last takes longer than all others together */
 
-/* Options that also replace others, which would contradict or outdo them: of the command line those of an entry, of an
- * entry the defaults of its file. */
+/* The option `given` also replaces `other`, which would contradict or override it: if given on the command line, it
+ * replaces an entry's, and if given in an entry, the file's default. */
 static const struct { const char *given, *other; } replaced[] = {
 	{ "clients", "steps" }, { "steps", "clients" }, { "rate", "rate-per-client" }, { "rate-per-client", "rate" },
 	{ "duration", "cycles" }, { "duration", "iterations" }, { "duration", "warmup-iterations" },
@@ -70,7 +70,7 @@ static int add_word(struct words *w, char *word)
 	return 0;
 }
 
-/* "@2" becomes the name of the second RDMA device; it stays where there is none, and the run then says so. */
+/* Replaces "@2" by the name of the second RDMA device. If there is none, "@2" stays, and the entry is skipped. */
 static void name_devices(const char *value, char *out, size_t size)
 {
 	size_t used = 0;
@@ -94,7 +94,7 @@ static bool has_devices(const char *option)
 	return strcmp(option, "device") == 0 || strncmp(option, "compare", 7) == 0;
 }
 
-/* A value of the file as text. False: it is none. */
+/* Writes a value of the file as text. False: it is not a text or number, or too long. */
 static bool value_text(const json_t *v, char *out, size_t size)
 {
 	if (json_is_string(v))
@@ -114,7 +114,7 @@ static int add_option(struct words *w, const char *option, const char *value)
 	return add_word(w, asprintf(&word, "--%s=%s", option, named) < 0 ? NULL : word);
 }
 
-/* A list is one value with commas; of an option that may be given several times, several options. */
+/* Adds a list: as one value with commas, or for an option that may be given several times, as several options. */
 static int add_list(struct words *w, const struct opt *o, const json_t *list)
 {
 	char joined[VALUE_MAX] = "", text[VALUE_MAX];
@@ -148,7 +148,7 @@ static int add_value(struct words *w, const struct opt *o, const json_t *v)
 	return value_text(v, text, sizeof(text)) ? add_option(w, o->name, text) : -EINVAL;
 }
 
-/* True if the command line gives the option, or one that takes its place. */
+/* True if the command line gives the option, or one that replaces it. */
 static bool is_replaced(const char *option, int argc, char **argv)
 {
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
@@ -158,7 +158,7 @@ static bool is_replaced(const char *option, int argc, char **argv)
 	return opts_given(&loadgen_options, argc, argv, option);
 }
 
-/* The same for an option of the defaults and those of the entry. */
+/* True if the entry's own options have one that replaces this option of the file's defaults. */
 static bool is_outdone(const char *option, const json_t *own)
 {
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
@@ -180,7 +180,7 @@ static int check_option(const struct suite_entry *e, const char *name, char *err
 	return 0;
 }
 
-/* The options of the command line but --suite. */
+/* Adds the options of the command line except --suite. */
 static int add_command_line(struct words *w, int argc, char **argv)
 {
 	int ret = 0;
@@ -255,7 +255,7 @@ static int configure_entry(struct suite_entry *e, char *err, size_t err_size)
 	return 0;
 }
 
-/* Of several load hosts: the run stays theirs. */
+/* Keeps the configuration's team of load hosts, which options do not change. */
 static void join_team(struct loadgen_config *cfg, const struct loadgen_config *before)
 {
 	cfg->team = before->team;
@@ -307,7 +307,7 @@ static bool is_text(const json_t *v)
 	return json_is_string(v) && json_string_length(v) > 0 && json_string_length(v) <= TEXT_MAX;
 }
 
-/* Members beyond those of the schema are mistakes: a misspelt one would be ignored. */
+/* Refuses members that the schema does not have, because a misspelt one would otherwise be ignored. */
 static int check_members(const json_t *o, const char *const *allowed, const char *what, char *err, size_t err_size)
 {
 	const char *name;
@@ -326,7 +326,7 @@ static int check_members(const json_t *o, const char *const *allowed, const char
 	return 0;
 }
 
-/* The file's defaults, the entry's own over them, without what the command line replaces. */
+/* Merges the file's defaults and the entry's own options, which win, less those that the command line replaces. */
 static int merge_options(struct suite_entry *e, const json_t *defaults, const json_t *own, int argc, char **argv,
 			 char *err, size_t err_size)
 {
@@ -439,7 +439,7 @@ int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **
 	return ret;
 }
 
-/* --- finding it --- */
+/* --- finding the file --- */
 
 static bool is_file(const char *what)
 {
@@ -452,7 +452,7 @@ static int add_file(struct suite *s, const char *path, int argc, char **argv, ch
 {
 	char *text;
 	size_t n;
-	/* The path may be the leader's, and what is there must not keep this host waiting. */
+	/* The path may come from the leader. path_read does not block, whatever kind of file it finds there. */
 	int ret = path_read(path, SUITE_FILE_BYTES_MAX, &text, &n);
 
 	if (ret == -EFBIG)
@@ -466,7 +466,7 @@ static int add_file(struct suite *s, const char *path, int argc, char **argv, ch
 	return ret;
 }
 
-/* Of the source tree, or installed. */
+/* Adds a suite that comes with rampart: from the source tree, else from where it is installed. */
 static int add_shipped(struct suite *s, const char *name, int argc, char **argv, char *err, size_t err_size)
 {
 	static const char *const folders[] = { SHIPPED_IN, INSTALLED_IN };
@@ -526,7 +526,7 @@ int suite_of_comparison(const struct loadgen_config *base, int argc, char **argv
 		return -ENOMEM;
 	}
 	snprintf(s->name, sizeof(s->name), "compare");
-	s->title = "The same run with different settings, in turns";
+	s->title = "The same run with different settings, which took turns";
 	s->n = 1;
 	s->entries[0] = (struct suite_entry){ .suite = "compare", .name = "settings", .id = "compare-settings", .title =
 		"Candidates against the baseline", .question = "", .options = options, .cfg = *base };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a suite came to. See suite_results.h. */
+/* The results of a suite. See suite_results.h. */
 #include "loadgen/suites/suite_results.h"
 
 #include <math.h>
@@ -12,10 +12,10 @@
 #include "loadgen/analysis/stats.h"
 
 #define VERDICT_MAX 20u
-/* More than a comparison has rounds. */
+/* More than the rounds of a comparison. */
 #define STEPS_MAX 128u
 
-/* Figures of steps, and where run.json has them; `side`: it is the CPU time of that side for each message. */
+/* Figures of steps, and their paths in run.json. With `side`, the figure is that side's CPU time for each message. */
 static const struct figure {
 	const char *name, *path, *side;
 } figures[] = {

@@ -80,7 +80,7 @@ static const struct fail *shortage(const struct step *s)
 	return found;
 }
 
-/* Clients that can be held. Without those of a lost host, so that a ramp that goes on does not end because of them. */
+/* Clients that can be held. Those of a lost host do not count: a ramp that goes on would end because of them. */
 static uint64_t expected(const struct step *s)
 {
 	return s->hosts.host_lost ? MIN(s->hosts.clients, s->target) : s->target;

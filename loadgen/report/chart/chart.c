@@ -14,7 +14,7 @@
 #define COLOURS 8
 #define BAR_SHARE 0.7		/* of a category's width */
 #define POINTS_SEEN 60		/* a line with more points has no marks */
-#define BASELINE 6		/* of a text below its middle */
+#define BASELINE 6		/* distance of a text's baseline below its middle */
 
 struct plot {
 	const struct chart *c;
@@ -106,8 +106,8 @@ static void put_axes(const struct plot *p)
 
 /* --- series --- */
 
-/* Series differ by dashes and shapes too, not by colour alone. Where colours begin again, dashes and shapes are shifted
- * by one. */
+/* Series differ by dashes and shapes as well as by colour. When the colours repeat, dashes and shapes shift by one, so
+ * that the combination is new. */
 struct look {
 	char colour[16];
 	const char *dashes;
@@ -172,13 +172,13 @@ static double place_y(const struct plot *p, const struct chart_series *s, double
 	return chart_scale_place(chart_scale_of(&p->l, s), y);
 }
 
-/* The place of a bound of a point's interval; without a bound, that of the point. On a log axis 0 is at the end. */
+/* The place of a bound of a point's interval; if it has none, of the point. On a log axis 0 is at the lower end. */
 static double place_bound(const struct plot *p, const struct chart_series *s, const double *of, size_t i)
 {
 	return place_y(p, s, of && chart_drawable(of[i], false) ? of[i] : s->y[i]);
 }
 
-/* The line ends at a gap and begins again behind it. */
+/* The line ends at a gap and begins again after it. */
 static void put_line(const struct plot *p, const struct chart_series *s)
 {
 	bool begun = false;
@@ -285,7 +285,7 @@ static void put_series(const struct plot *p, size_t i, double sums[CHART_CATEGOR
 		put_points(p, s, &look);
 }
 
-/* Bands are at the back, then dim series. */
+/* Draws bands first (at the back), then dim series, then the others. */
 static void put_all_series(const struct plot *p)
 {
 	double sums[2][CHART_CATEGORIES_MAX] = { { 0 } };
@@ -374,7 +374,7 @@ static void put_rule_line(const struct plot *p, const struct chart_rule *r, doub
 static void put_rules(const struct plot *p)
 {
 	const struct chart_layout *l = &p->l;
-	double above = INFINITY;	/* where the last horizontal rule's label stands */
+	double above = INFINITY;	/* y of the last horizontal rule's label */
 
 	for (size_t i = 0; i < p->c->n_rules; i++) {
 		const struct chart_rule *r = &p->c->rules[i];

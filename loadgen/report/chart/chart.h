@@ -13,7 +13,7 @@ enum chart_mark {
 	CHART_BAND,		/* filled between low and high: an interval */
 	CHART_STEPS,
 	CHART_STACK,		/* bars on top of the previous series' bars; x is the category's number, from 0 */
-	CHART_BARS,		/* of a histogram: each from its x to the next point's */
+	CHART_BARS,		/* bars of a histogram: each reaches from its x to the next point's */
 };
 
 struct chart_series {
@@ -49,8 +49,8 @@ struct chart {
 	size_t n_rules;
 };
 
-/* Draws a chart. *svg: its SVG for a page, the caller's to free; NULL if the chart has no point. Labels may be any
- * text: they are escaped. 0 or -ENOMEM. */
+/* Draws a chart. *svg is set to its SVG, which the caller frees; NULL if the chart has no point. Labels may be any
+ * text, because they are escaped. Returns 0 or -ENOMEM. */
 int chart_draw(const struct chart *c, char **svg) __attribute__((warn_unused_result));
 
 #endif

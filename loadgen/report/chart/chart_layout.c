@@ -8,7 +8,7 @@
 #include "common/base/utf8.h"
 
 #define PLOT_HEIGHT 270
-#define LETTER 11		/* the width of one */
+#define LETTER 11		/* width of a letter */
 #define SIDE_MIN 22		/* half a tick's label */
 
 /* --- scales --- */
@@ -73,7 +73,7 @@ static void widen_by_series(struct chart_layout *l, const struct chart_series *s
 	}
 }
 
-/* A rule far from the data would squeeze them: the scale does not reach it, and its label is at the edge. */
+/* Widens the scale to a rule that is near the data. A far one would squeeze the data, so its label is at the edge. */
 static void widen_by_rule(struct chart_scale *s, const struct chart_scale *data, double at)
 {
 	double room = 2 * fmax(data->hi - data->lo, fmax(fabs(data->lo), fabs(data->hi)));
@@ -125,8 +125,8 @@ static double width_of_ticks(const struct chart_scale *s)
 	return fmax((double)longest * LETTER + 20, SIDE_MIN);
 }
 
-/* Labels of categories that are too long for their slots are at an angle; if there are too many of them, some are left
- * out. Returns how much higher they are than one line. */
+/* Puts category labels at an angle if they are too long for their slots, and leaves some out if there are still too
+ * many. Returns how much more height they need than one line. */
 static double set_categories(struct chart_layout *l, const struct chart *c)
 {
 	double slot = (l->right_edge - l->left) / (double)c->n_categories, width;
@@ -156,8 +156,8 @@ static bool is_taken(const struct chart_layout *l, size_t n, size_t row, double 
 	return false;
 }
 
-/* The label of a vertical rule is above the plot, begins or ends at its line, and is in the lowest row that is free
- * there. Returns the number of rows. */
+/* Places the labels of vertical rules above the plot: each begins or ends at its line, in the lowest row with room for
+ * it. Returns the number of rows. */
 static size_t set_rules(struct chart_layout *l, const struct chart *c)
 {
 	size_t rows = 0;

@@ -12,7 +12,7 @@
 #define CHART_LINE_HEIGHT 26
 #define CHART_SAMPLE 36		/* width of a series' sample in the legend */
 
-/* The most characters that are shown of a label, of a rule's label and of a category's. */
+/* Longer labels of series and axes, rules and categories are cut to this many characters. */
 #define CHART_LABEL_CHARS 50
 #define CHART_RULE_CHARS 26
 #define CHART_CATEGORY_CHARS 14
@@ -38,13 +38,13 @@ const struct chart_scale *chart_scale_of(const struct chart_layout *l, const str
 /* Does the series have a point at i, and how many points does it have? */
 bool chart_point_at(const struct chart_layout *l, const struct chart_series *s, size_t i);
 size_t chart_points(const struct chart_layout *l, const struct chart_series *s);
-/* The series' bar at point i of a stack. *bottom gets the value where it begins; it is added to sums[], which has the
- * height of each category's bars so far. False if there is no bar. */
+/* Stacks the series' bar at point i: sums[] holds the height of each category's bars so far, *bottom is set to the
+ * value at which the bar begins, and the bar is added to sums[]. False if there is no bar. */
 bool chart_stack_next(const struct chart_series *s, size_t i, double sums[CHART_CATEGORIES_MAX], double *bottom);
-#define CHART_ON_THE_RIGHT " (right)"	/* behind the label of a series on the right axis */
+#define CHART_ON_THE_RIGHT " (right)"	/* appended to the label of a series on the right axis */
 /* Is the series in the legend? */
 bool chart_is_named(const struct chart_layout *l, const struct chart_series *s);
-/* The number of a label's characters that are shown, at most `max`; 0 for NULL. */
+/* Number of characters of a label, at most `max`; 0 for NULL. */
 size_t chart_chars(const char *label, size_t max);
 
 #endif

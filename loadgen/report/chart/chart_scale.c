@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Values beyond them have no labels, and arithmetic with them may overflow. */
+/* Values outside these bounds are not drawn: they have no labels, and arithmetic with them may overflow. */
 #define VALUE_MAX 1e20
 #define LOG_MIN 1e-12
 
@@ -34,7 +34,7 @@ double chart_scale_place(const struct chart_scale *s, double v)
 	return s->from + (s->to - s->from) * fmin(fmax(share, 0), 1);
 }
 
-/* Its label is like "1.5 k", with enough digits to differ from the next tick's, `step` away. */
+/* Adds a tick with a label like "1.5 k", which has enough digits to differ from that of the next tick, `step` away. */
 static void add_tick(struct chart_scale *s, double v, double step)
 {
 	static const struct { double unit; const char *prefix; } prefixes[] = {
@@ -63,7 +63,7 @@ static void add_tick(struct chart_scale *s, double v, double step)
 		 is_zero ? "" : prefixes[i].prefix);
 }
 
-/* The smallest of 1, 2 and 5 times a power of ten that is not below `v`. */
+/* The smallest number of the form 1, 2 or 5 times a power of ten that is at least `v`. */
 static double nice_above(double v)
 {
 	double power = pow(10, floor(log10(v))), times = v / power - 1e-9;
@@ -92,8 +92,8 @@ static void round_linear(struct chart_scale *s, bool from_zero, size_t ticks)
 		add_tick(s, s->lo + i * step, step);
 }
 
-/* As many ticks as there is room for: parts of decades, or decades, or every n-th decade. `ratio` in parts[] is the
- * smallest between two neighbours of `at`. */
+/* Adds as many ticks as there is room for: within decades, at each decade, or at every n-th. `ratio` in parts[] is the
+ * smallest ratio between neighbours in `at`. */
 static void ticks_of_decades(struct chart_scale *s, size_t ticks)
 {
 	static const struct { double ratio; double at[6]; } parts[] = {
@@ -145,7 +145,7 @@ void chart_scale_round_percentile(struct chart_scale *s)
 	s->lo = 1;
 	s->hi = fmax(s->hi, 10);
 	last = (int)floor(log10(s->hi) + 1e-9);
-	/* Each nine makes the labels longer. */
+	/* Each nine makes the labels longer, so with many nines only every n-th has one. */
 	every = last > 5 ? (last + 3) / 4 : 1;
 	for (int nines = 0; nines <= last; nines += every) {
 		struct chart_tick *t = &s->ticks[s->n_ticks++];

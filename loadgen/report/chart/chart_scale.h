@@ -21,15 +21,15 @@ struct chart_scale {
 	struct chart_tick ticks[CHART_TICKS_MAX];
 };
 
-/* Can `v` be drawn on such an axis? It is neither NAN nor infinite nor so large that arithmetic with it overflows. */
+/* True if `v` can be drawn on such an axis: not NAN, infinite, or so large that arithmetic with it overflows. */
 bool chart_drawable(double v, bool log);
-/* Widens the range to hold `v`, if it is drawable. A scale begins as zeros and `log`. */
+/* Widens the range to hold `v`, if it is drawable. A scale must begin with all fields 0 except `log`. */
 void chart_scale_widen(struct chart_scale *s, double v);
-/* Sets about `ticks` ticks, and widens the range: of a linear scale to round values, and to 0 if `from_zero`. */
+/* Sets about `ticks` ticks and widens the range; a linear scale ends at round values, and includes 0 if `from_zero`. */
 void chart_scale_round(struct chart_scale *s, bool from_zero, size_t ticks);
 /* The same for a scale of 1 / (1 - quantile). */
 void chart_scale_round_percentile(struct chart_scale *s);
-/* The place of `v` in the chart; for a value out of range, that of the nearer end. */
+/* The place of `v` in the chart; a value out of range is placed at the nearer end. */
 double chart_scale_place(const struct chart_scale *s, double v);
 
 #endif

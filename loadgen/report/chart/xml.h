@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes valid UTF-8 as the text of an element or an attribute: what would be markup is escaped. A text of more than
- * `max` characters is cut to max - 1 and an ellipsis. The caller finds errors with ferror(out). */
+/* Writes valid UTF-8 as the text of an element or an attribute, with markup escaped. A text of more than `max`
+ * characters is cut to max - 1 and an ellipsis. The caller checks for errors with ferror(out). */
 void xml_write(FILE *out, const char *text, size_t max);
 
 #endif

@@ -18,8 +18,8 @@ struct doc_table {
 };
 
 struct doc {
-	json_t *root;		/* {title, lead, blocks; id, name: {each one that is taken: how often}} */
-	struct doc_table table;	/* the one that is being filled */
+	json_t *root;		/* {title, lead, blocks: [], id: {anchor: uses}, name: {file name: uses}} */
+	struct doc_table table;	/* the table being filled */
 	json_int_t sections;
 	bool failed;
 };
@@ -54,7 +54,7 @@ static void put_format(struct doc *d, json_t *o, const char *key, const char *fm
 	free(text);
 }
 
-/* An anchor or a file's name: lower case letters, digits, '-' and '_'. It is unique among those of its key. */
+/* Sets an anchor or a file's name: lower case letters, digits, '-' and '_', unique within its key ("id", "name"). */
 static void put_name(struct doc *d, json_t *o, const char *key, const char *wanted, const char *otherwise)
 {
 	char name[ID_MAX + 24];
@@ -81,7 +81,7 @@ static void put_name(struct doc *d, json_t *o, const char *key, const char *want
 	put_text(d, o, key, name, false);
 }
 
-/* Borrowed; NULL when out of memory. */
+/* Adds a block, which the document owns; NULL when out of memory. */
 static json_t *block(struct doc *d, enum doc_kind kind, enum doc_tone tone, const char *id)
 {
 	json_t *o = json_pack("{s:i, s:i}", "kind", (int)kind, "tone", (int)tone);

@@ -16,9 +16,9 @@
 
 struct files {
 	const struct doc *d;
-	const json_t *block;		/* that the file is of; NULL: it is of the whole document */
+	const json_t *block;		/* the table or chart being written; NULL: the whole document is */
 	const char *dir;
-	int top, tables, charts;	/* folders: `dir` and those in it; -1: not open */
+	int top, tables, charts;	/* descriptors of `dir` and of the folders in it; -1: not open */
 	char *err;
 	size_t err_size;
 };
@@ -29,7 +29,7 @@ static bool is_formula(const char *text)
 	return *text && (strchr("=+@", *text) || (*text == '-' && text[1 + strspn(text + 1, "0123456789.,% ")]));
 }
 
-/* Quoted where RFC 4180 demands it. A formula gets an apostrophe before it, which makes it a text. */
+/* Writes a field, quoted where RFC 4180 demands it. An apostrophe before a formula turns it into a text. */
 static void csv_field(FILE *out, const char *text, bool number, bool first)
 {
 	if (!first)
@@ -71,7 +71,7 @@ static int write_table(FILE *out, const void *files)
 	return 0;
 }
 
-/* A chart alone needs the colours that the page would give it. */
+/* A stand-alone chart must contain the colours that the page would give it. */
 static int write_chart(FILE *out, const void *files)
 {
 	const json_t *b = ((const struct files *)files)->block;
@@ -99,7 +99,7 @@ static int write_markdown(FILE *out, const void *files)
 	return doc_write_markdown(((const struct files *)files)->d, out);
 }
 
-/* In a folder that is open; `folder` is its path below `dir`. */
+/* Writes a file in the open folder `in`; `folder` is its path below `dir`, for messages. */
 static int write_file(const struct files *f, path_write_fn *write, int in, const char *folder, const char *name,
 		      const char *ending)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A document as a page. See doc.h. All text is escaped; only charts are written as they are, since chart.c escaped
- * their labels. */
+/* Writes a document as an HTML page. See doc.h. All text is escaped here, except in charts, whose labels chart.c has
+ * escaped. */
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 struct page {
 	const struct doc *d;
 	FILE *out;
-	size_t at;		/* the block that is being written */
+	size_t at;		/* index of the block being written */
 	bool in_section;
 };
 
@@ -27,7 +27,7 @@ static const struct { const char *class, *sign, *word; } tones[] = {
 	[DOC_BAD] = { "bad", "\xe2\x9c\x97", "Problem" },
 };
 
-/* Writes `form`, as printf does, but each text is escaped: %s is the only conversion. */
+/* Like fprintf, but with each text escaped; %s is the only conversion allowed. */
 static void __attribute__((format(printf, 2, 3))) html_put(struct page *p, const char *form, ...)
 {
 	va_list ap;
@@ -41,17 +41,17 @@ static void __attribute__((format(printf, 2, 3))) html_put(struct page *p, const
 	va_end(ap);
 }
 
-/* The same with one text; nothing if that is empty. */
+/* The same with one text; writes nothing if it is empty. */
 static void __attribute__((format(printf, 2, 0))) put_any(struct page *p, const char *form, const char *text)
 {
 	if (*text)
 		html_put(p, form, text);
 }
 
-/* A path as a link to a file below the page's folder: it never becomes a scheme or a query. */
+/* Writes a path as a link to a file, encoded so that no part of it can act as a scheme or a query. */
 static void as_path(struct page *p, const char *path)
 {
-	/* Two slashes would begin a host's name. */
+	/* A path that begins with two slashes would be a host's name. */
 	if (path[0] != '/' || path[1] == '/')
 		fputs("./", p->out);
 	for (; *path; path++) {
@@ -74,7 +74,7 @@ static void sign(struct page *p, enum doc_tone tone, const char *after)
 
 /* --- blocks; each one ends its line --- */
 
-/* The start tag of a block, with its anchor. `class` comes before that of its tone; NULL: it has none. */
+/* Writes the start tag of a block, with its anchor. `class` is followed by the tone's class; NULL: no classes. */
 static void html_begin(struct page *p, const json_t *b, const char *tag, const char *class)
 {
 	fprintf(p->out, "<%s", tag);
@@ -189,7 +189,7 @@ static void table_head(struct page *p, const json_t *b)
 	fputs("</tr></thead>\n<tbody>\n", p->out);
 }
 
-/* A column of long texts has a least width: on a phone it would become a column of single words. */
+/* Cells with long texts have a minimum width; on a phone they would otherwise be one word wide. */
 static const char *cell_class(const json_t *b, size_t column, const char *text)
 {
 	if (doc_column_is_number(b, column))
@@ -226,7 +226,7 @@ static void table(struct page *p, const json_t *b)
 		return;
 	if (of_chart)
 		fputs("<details><summary>Numbers</summary>\n", p->out);
-	/* A scrolled element must be reachable by keyboard, and an element that is needs a name. */
+	/* A scrolled element must be reachable by keyboard, and a reachable element needs a name. */
 	html_put(p, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%s\">\n<table class=\"%s%s\">\n",
 	    *title ? title : "Table", doc_n_columns(b) > WIDE_COLUMNS ? "wide" : "narrow",
 	    json_is_true(json_object_get(b, "toned")) ? " toned" : "");
@@ -261,7 +261,7 @@ static void one(struct page *p, const json_t *b)
 	}
 }
 
-/* The tag before or after neighbouring blocks of a kind; "" for a kind that has none. */
+/* The tag that begins or ends a group of neighbouring blocks of a kind; "" if the kind has no groups. */
 static const char *group(enum doc_kind kind, bool begin)
 {
 	switch (kind) {
@@ -275,7 +275,7 @@ static const char *group(enum doc_kind kind, bool begin)
 	return "";
 }
 
-/* Writes the blocks from `at` to the first section, or to the end. */
+/* Writes the blocks from `at` on, up to the first section if `to_section`, else all of them. */
 static void blocks(struct page *p, bool to_section)
 {
 	for (; p->at < doc_n_blocks(p->d); p->at++) {

@@ -103,7 +103,7 @@ static const char *number_shown(const json_t *cell, char buf[DOC_NUMBER_MAX])
 	if (json_is_null(value))
 		return DASH;
 	decimals = decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
-	/* A double does not have so many digits, nor has `plain` room for them. */
+	/* A double does not have this many exact digits, and `plain` has no room for them. */
 	if (fabs(v) >= 1e18)
 		snprintf(plain, sizeof(plain), "%.3e", v);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A document as text: GitHub's Markdown, or plain for a terminal. See doc.h. */
+/* Writes a document as text: GitHub's Markdown, or plain for a terminal. See doc.h. */
 #include "loadgen/report/doc/doc_internal.h"
 
 #include <ctype.h>
@@ -12,23 +12,23 @@
 #include "loadgen/report/chart/xml.h"
 
 #define TITLE_MAX 256
-#define WIDTH_MAX 80		/* of plain text: longer cells are not aligned */
-#define ROWS_MAX 64		/* of a plain table, enough for all steps of one size; tables/ has all */
+#define WIDTH_MAX 80		/* of a plain column: longer cells are not aligned */
+#define ROWS_MAX 64		/* of a plain table: enough for all steps of one size; tables/ has the rest */
 
 struct form {
 	FILE *out;
 	bool plain;		/* no Markdown */
 };
 
-/* Is this the third letter of "www.", which begins a link on GitHub whatever follows the dot? */
+/* True at the third letter of "www.", which GitHub turns into a link whatever follows the dot. */
 static bool is_www(const char *text, const char *at)
 {
 	return at - text >= 2 && at[1] == '.' && strncasecmp(at - 2, "www", 3) == 0;
 }
 
 /* The replacement of a character that is markup in HTML, or that would make a link on GitHub (to a person, an issue, an
- * address): a comment behind it prevents that, as GitHub looks for addresses in runs of text, after escapes and
- * entities were replaced (https://github.github.com/gfm/#autolinks-extension-). NULL: none is needed. */
+ * address); NULL: none is needed. A comment after the character prevents the link, because GitHub looks for addresses
+ * in runs of text, after it has replaced escapes and entities (https://github.github.com/gfm/#autolinks-extension-). */
 static const char *replacement(const char *text, const char *at)
 {
 	switch (*at) {
@@ -44,7 +44,7 @@ static const char *replacement(const char *text, const char *at)
 	return NULL;
 }
 
-/* Can the character be markup? An underscore within a word is none. */
+/* True if the character can be markup. An underscore within a word cannot. */
 static bool is_markup(const char *text, const char *at)
 {
 	if (*at == '_' && at > text && isalnum((unsigned char)at[-1]) && isalnum((unsigned char)at[1]))
@@ -90,7 +90,7 @@ static void unescaped(FILE *out, const char *text)
 	fputs(text, out);
 }
 
-/* Writes a form, that of Markdown or the plain one; %s is the text, escaped. Nothing if that is empty. */
+/* Writes one of two forms, whose %s is the text (escaped in Markdown). Writes nothing if the text is empty. */
 static void text_put(const struct form *f, const char *markdown, const char *plain, const char *text)
 {
 	const char *form = f->plain ? plain : markdown, *at = strstr(form, "%s");
@@ -221,7 +221,7 @@ static void markdown_table(const struct form *f, const json_t *b, bool of_chart)
 
 /* --- plain tables: each word of a title has a line, so that a column is no wider than its figures need --- */
 
-/* The word of that number, and its length in bytes: 0 after the last. */
+/* The word of a title with that number, from 0, and its length in bytes; 0 after the last word. */
 static const char *title_word(const char *title, size_t number, size_t *bytes)
 {
 	for (*bytes = strcspn(title, " "); number > 0 && *title; number--, *bytes = strcspn(title, " "))
@@ -229,7 +229,7 @@ static const char *title_word(const char *title, size_t number, size_t *bytes)
 	return title;
 }
 
-/* How many words there are, and the length of the longest. */
+/* Counts the words of a title; *longest is set to the length of the longest. */
 static size_t title_words(const char *title, size_t *longest)
 {
 	size_t n = 0, bytes;
@@ -254,7 +254,8 @@ static size_t column_width(const json_t *b, size_t column)
 	return width < WIDTH_MAX ? width : WIDTH_MAX;
 }
 
-/* `bytes` of a text, aligned in its column. Spaces are owed until a text follows, so that no line ends with them. */
+/* Writes `bytes` of a text, aligned in its column. Spaces are only counted in `owed` until a text follows, so that no
+ * line ends with spaces. */
 static void text_cell(FILE *out, const json_t *b, const size_t *widths, size_t column, const char *text, size_t bytes,
 		      size_t *owed)
 {
@@ -273,7 +274,7 @@ static void text_cell(FILE *out, const json_t *b, const size_t *widths, size_t c
 	*owed += number ? 0 : gap;
 }
 
-/* Titles end at the same line; units are below them. */
+/* Titles are aligned at their last lines; units are below them. */
 static void plain_head(FILE *out, const json_t *b, const size_t *widths, bool toned)
 {
 	size_t lines = 0, n, bytes;
@@ -378,14 +379,14 @@ static int one(const struct form *f, const struct doc *d, size_t i)
 	return 0;
 }
 
-/* Links within the document are the page's alone, and a chart has its table. */
+/* Links within the document are only for the page, and plain text has a chart's table instead of the chart. */
 static bool is_shown(const struct form *f, const json_t *b)
 {
 	return !(doc_kind(b) == DOC_CHART && f->plain) && !(doc_kind(b) == DOC_FILE && doc_has(b, "to")) &&
 	       !(doc_kind(b) == DOC_TABLE && doc_n_columns(b) == 0);
 }
 
-/* Neighbours of some kinds are written without an empty line between them, and so is what follows a plain heading. */
+/* There is no empty line between neighbours of some kinds, nor after a heading in plain text. */
 static bool is_gap_before(const struct form *f, enum doc_kind kind, enum doc_kind before)
 {
 	bool grouped = kind == DOC_ITEM || kind == DOC_BADGE || kind == DOC_FILE || (kind == DOC_ANSWER && !f->plain);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The CSS of a page and of its charts, with a palette for light and one for dark. */
+/* The CSS of a page and of its charts, with a light and a dark palette. */
 #ifndef RAMPART_LOADGEN_REPORT_STYLE_H
 #define RAMPART_LOADGEN_REPORT_STYLE_H
 
@@ -16,7 +16,7 @@
 	"--good:#63cf8d;--good-bg:#15301f;--warn:#e8b94a;--warn-bg:#332812;--bad:#ff8a80;--bad-bg:#3c1a19;" \
 	"--grid:#2a3038;--axis:#77818c;--ghost:#8b95a1;" \
 	"--c0:#6ab0ff;--c1:#ff9a52;--c2:#43cfa3;--c3:#cf9df5;--c4:#e2c14f;--c5:#55cfe6;--c6:#f58abf;--c7:#b3bdc8;"
-/* A chart is 640 units wide. On a narrow screen a unit is smaller, so letters have more of them. */
+/* A chart is 640 units wide. On a narrow screen a unit is smaller, so letters are given more units. */
 #define STYLE_CHART \
 	".chart{display:block;width:100%;height:auto}" \
 	".chart text{font:12px system-ui,-apple-system,\"Segoe UI\",Roboto,\"Liberation Sans\",sans-serif;" \
@@ -26,7 +26,7 @@
 	".chart .mark{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}" \
 	"@media (max-width:640px){.chart text{font-size:16px}}@media (max-width:460px){.chart text{font-size:20px}}"
 
-/* Writes the text of the page's <style>. The caller finds errors with ferror(out). */
+/* Writes the text of the page's <style>. The caller checks for errors with ferror(out). */
 void style_write(FILE *out);
 
 #endif

@@ -16,18 +16,18 @@
 #include "common/base/json_at.h"
 #include "common/base/paths.h"
 
-/* schema_version of run.json: the newest, and the oldest that can be read. What an older run has not is null. */
+/* schema_version of run.json: the newest, and the oldest that can be read. Fields that an older run lacks are null. */
 #define SCHEMA_VERSION 2
 #define SCHEMA_VERSION_OLDEST 1
 /* run.json has some 10 KB for each load host and step (docs/cluster.md): 72 MB for 1,024 hosts and 7 steps. */
 static const struct json_limit run_limit = { 128u << 20, 640u << 20 };
 #define EVENT_BYTES_MAX 65536
 #define EVENT_MEMORY_MAX (1u << 20)
-/* Some days of samples: 16 MB of memory. */
+/* The samples of some days, which take 16 MB of memory. */
 #define SAMPLES_MAX 500000
 #define NAME_BYTES_MAX 128
 
-/* How far a run came, by its events. */
+/* How far a run came, as its events show. */
 struct progress {
 	double t_s, clients, connected;
 	char phase[40], stop_reason[40];
@@ -48,7 +48,7 @@ static bool path_of(const struct source *s, const char *name, char path[PATH_MAX
 	return snprintf(path, PATH_MAX, "%s/%s", s->dir, name) < PATH_MAX;
 }
 
-/* NULL, and errno, if it cannot be opened or is not a regular file (EINVAL). */
+/* Opens a file for reading. NULL, with errno set, if it cannot be opened or is not a regular file (EINVAL). */
 static FILE *open_file(const struct source *s, const char *name)
 {
 	char path[PATH_MAX];
@@ -104,14 +104,14 @@ static void keep_number(double *to, const json_t *event, const char *name)
 		*to = v;
 }
 
-/* Keeps four numbers and not the event, which can have thousands of members. */
+/* Keeps only four numbers of the event, which can have thousands of members. */
 static void keep_sample(struct source *s, const json_t *event)
 {
 	struct source_sample *grown = s->samples;
 
 	if (s->n_samples == SAMPLES_MAX)
 		return;
-	/* The array doubles: its room is the power of two at or above its length. */
+	/* The array grows by doubling: its capacity is the length rounded up to a power of two. */
 	if ((s->n_samples & (s->n_samples - 1)) == 0)
 		grown = reallocarray(s->samples, s->n_samples ? 2 * s->n_samples : 1, sizeof(*grown));
 	if (!grown)
@@ -135,7 +135,7 @@ static void on_event(struct source *s, struct progress *p, json_t *event)
 		keep_sample(s, event);
 }
 
-/* Counts a line as damaged if it is cut off, too long, or no event. */
+/* Handles an event; a line that is cut off, too long, or no event counts as damaged. */
 static void on_line(struct source *s, struct progress *p, const char *line, bool whole)
 {
 	static const struct json_limit limit = { EVENT_BYTES_MAX, EVENT_MEMORY_MAX };
@@ -287,7 +287,7 @@ void source_close(struct source *s)
 
 /* --- histograms --- */
 
-/* The names in older runs, whose run.json does not have them. */
+/* Derives the histogram's name for older runs, whose run.json does not have it. */
 static bool older_name(const struct source *s, const json_t *step, const char *which, char *out, size_t size)
 {
 	double clients = json_number_at(step, "target_clients"), repetition = json_number_at(step, "repetition");

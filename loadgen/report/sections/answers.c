@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The three questions of a reader who has never seen the project: how many clients, what breaks first, what to buy.
- * Each answer says what it rests on, and where it is not known, why. */
+/* Answers the three questions of a reader who has never seen the project: how many clients, what breaks first, what to
+ * buy. Each answer says what it is based on, or why it is not known. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #define BUSY 0.9
 
-/* --- what it rests on --- */
+/* --- basis --- */
 
 /* "workload echo, 64 bytes a message, over software RDMA on an emulated CPU" */
 static const char *setting(struct page *p)
@@ -87,7 +87,7 @@ static bool has_failed_objective(const struct points *points, double clients)
 	return false;
 }
 
-/* An objective was given, and no step met it. */
+/* Answers if an objective was given and no step met it. */
 static bool answer_objective_missed(struct page *p)
 {
 	double held = found_most_held(p->points);
@@ -108,7 +108,7 @@ static bool answer_objective_missed(struct page *p)
 	return true;
 }
 
-/* Where clients get slower, when no objective says how slow is too slow. */
+/* The number of clients beyond which they get slower, for runs without an objective. */
 static const char *knee_words(struct page *p)
 {
 	struct found c;
@@ -184,7 +184,7 @@ static bool answer_by_failure(struct page *p)
 	return true;
 }
 
-/* Of the first of its runs that had one. */
+/* The first failure in any of the point's runs; NULL: none. */
 static const json_t *first_failure(const struct point *point)
 {
 	const json_t *failure = NULL;
@@ -213,7 +213,7 @@ static bool answer_by_lost_clients(struct page *p)
 	return true;
 }
 
-/* With the first limit that the lines through the steps come to. */
+/* Names the limit that the lines through the steps reach first. */
 static const char *projection_words(struct page *p)
 {
 	const json_t *first = json_array_get(p->limits, 0);
@@ -232,7 +232,7 @@ static const char *cpu_words(struct page *p)
 	return words ? page_text(p, " %s This limits throughput.", words) : "";
 }
 
-/* What follows after the objective is missed: a failure that was seen, or a limit that is projected. */
+/* What breaks after the objective is missed: a failure seen in the run, or the first projected limit. */
 static const char *next_words(struct page *p)
 {
 	struct found hard;
@@ -243,7 +243,7 @@ static const char *next_words(struct page *p)
 			 found_resource_words(json_text_at(hard.failure, "resource")));
 }
 
-/* At the fewest clients with which the objective was no longer met; single runs below that were outvoted. */
+/* Answers with the fewest clients that missed the objective. Single runs that missed it below were outvoted. */
 static bool answer_by_missed_term(struct page *p)
 {
 	const json_t *term = NULL;
@@ -290,7 +290,7 @@ static void answer_nothing_broke(struct page *p)
 
 /* --- what to buy --- */
 
-/* What broke may be a setting, which costs less than a server. */
+/* If a setting broke first, says to raise it, which costs less than a server. */
 static const char *raise_words(struct page *p)
 {
 	static const char *const settings[] = { "max_clients", "nofile", "ports", "memlock" };

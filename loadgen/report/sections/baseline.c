@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What changed against other runs. */
+/* The section on changes against other runs. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -111,7 +111,7 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 	}
 }
 
-/* A run in which a setting did not take effect is no run with that setting. */
+/* Warns of settings that did not take effect in one of the runs: they may be the cause of a change. */
 static void say_untaken(struct page *p, const struct page_baseline *b)
 {
 	const json_t *there = json_at(b->source->run, "analysis.not_taken"),
@@ -135,7 +135,7 @@ static void table_rows(struct page *p, const struct page_baseline *b)
 	const json_t *row;
 	size_t i;
 
-	/* What changed comes first. */
+	/* Figures that changed come first. */
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
 		json_array_foreach(json_at(b->comparison, "rows"), i, row) {
 			if (strcmp(verdict_of(row), order[k]) == 0)

@@ -43,7 +43,7 @@ static void add_times(struct page *p, struct doc_table *t, const char *when, con
 	page_cells(t, "1", json_number_at(o, "connect_ns.total.p50") / alone_ns);
 }
 
-/* The last run of a number of clients. */
+/* Adds the last run of a number of clients. */
 static void add_times_among(struct page *p, struct doc_table *t, const struct point *at, double alone_ns)
 {
 	const json_t *step = at->steps[at->n - 1];
@@ -56,7 +56,7 @@ static void add_times_among(struct page *p, struct doc_table *t, const struct po
 	json_decref(o);
 }
 
-/* What a connection takes that waits for no other, beside what it takes among others. */
+/* Compares the time of connections made one at a time with that of connections made together. */
 static void show_alone(struct page *p, const struct point *at)
 {
 	const json_t *before = json_at(p->run, "floor.before"), *after = json_at(p->run, "floor.after");
@@ -82,7 +82,7 @@ static void show_alone(struct page *p, const struct point *at)
 		add_times(p, t, "after the last step", after, alone_ns);
 }
 
-/* A percentile of all stages: as bars and as a table. */
+/* The percentiles shown for all stages, each as bars and as a table. */
 static const struct shown_percentile {
 	const char *percentile, *table, *chart, *title, *y_label, *caption, *id_none, *none;
 	struct page_column columns[12];
@@ -139,16 +139,16 @@ static void show_other_stages(struct page *p)
 	};
 
 	if (!page_points(p, "server_stages",
-			 "The server's own stages, medians, by its clock; tls_accept is that of full "
+			 "The server's own stages, medians, by its clock; tls_accept counts only full "
 			 "handshakes.", of_server))
 		doc_text(p->doc, "server-stages-none",
-			 "The server's own stages are not known: its report is missing, or is "
-			 "not of one step alone.");
+			 "The server's own stages are not known: its report is missing, or "
+			 "covers more than one step.");
 	page_points(p, "phases", "With --phased: the time of each phase, for each connection.", phases);
 	page_points(p, "handshakes", "TLS handshakes, and the median time of connecting with each kind.", handshakes);
 }
 
-/* The stage that takes most in the medians of a point. */
+/* Says which stage has the longest median at a point, and how fast clients connected. */
 static void say_stages(struct page *p, const struct point *at)
 {
 	double sum = 0, most = 0, total = stage_ms(at, "total", "p50"), wall = point_range(at, "connect_wall_s").value;
@@ -206,7 +206,7 @@ struct timeline {
 	size_t n;
 };
 
-/* Connections a second since the sample before, which must be of the same step; NAN where there is none. */
+/* Connections made per second since the previous sample; NAN if that belongs to another step. */
 static double rate_at(const struct source_sample *samples, size_t i)
 {
 	const struct source_sample *s = &samples[i], *before = &samples[i ? i - 1 : 0];
@@ -215,7 +215,7 @@ static double rate_at(const struct source_sample *samples, size_t i)
 	return s->clients == before->clients && made >= 0 && span > 0 ? made / span : NAN;
 }
 
-/* One point stands for `stride` samples and has the highest figures among them, so that short peaks are seen. */
+/* Makes a point of each `stride` samples, with the highest figures among them, so that short peaks are seen. */
 static void collect_times(const struct source *s, size_t stride, struct timeline *out)
 {
 	size_t n = s->n_samples;

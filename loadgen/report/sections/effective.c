@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What really ran: settings as the device and the threads had them, and what their doorbells and polls carried. */
+/* The section on what really ran: settings in effect at the device and the threads, and work per doorbell and poll. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -41,11 +41,11 @@ static void say_untaken(struct page *p)
 	effective_say_untaken(p, p->run, "effective-not-taken-one");
 }
 
-/* --- what each thread had --- */
+/* --- settings of each thread --- */
 
 struct fact {
 	const char *path, *words;
-	double unit;			/* of a number: divided by it; 0: shown as it is */
+	double unit;			/* numbers are divided by it; 0: shown as they are */
 };
 
 static const struct fact facts[] = {
@@ -81,7 +81,7 @@ static const char *value_of(struct page *p, const json_t *v, double unit)
 	return unit > 0 && json_is_number(v) ? page_text(p, "%.6g", json_number_value(v) / unit) : page_json(p, v);
 }
 
-/* The values of all threads, each once. */
+/* Lists the different values of all threads. */
 static const char *of_threads(struct page *p, const json_t *threads, const struct fact *f)
 {
 	const char *seen[VALUES_MAX], *all = "";
@@ -130,7 +130,7 @@ static void table_threads(struct page *p, const json_t *step)
 					 "what;server;generator");
 
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		/* A transport has no more of the other's than null. */
+		/* Leave out settings of the transport that was not used: they are null. */
 		if (strchr(facts[i].path, '.') && !is_known(threads_of(step, "server"), &facts[i]) &&
 		    !is_known(threads_of(step, "generator"), &facts[i]))
 			continue;
@@ -139,7 +139,7 @@ static void table_threads(struct page *p, const json_t *step)
 	}
 }
 
-/* --- what doorbells and polls carried --- */
+/* --- work per doorbell and poll --- */
 
 static void table_work(struct page *p)
 {
@@ -150,7 +150,7 @@ static void table_work(struct page *p)
 		{ "polls that found nothing#%", "empty_polls/polls", 100, 0 }, { 0 }
 	};
 	struct doc_table *t = page_table(p, "effective_work",
-					 "Of the measured time; completions a poll are those of polls that "
+					 "Of the measured time; completions a poll are the mean of the polls that "
 					 "found some", PAGE_POINT ";side");
 
 	page_columns(p, t, columns);
@@ -162,7 +162,7 @@ static void table_work(struct page *p)
 		}
 }
 
-/* The last step whose threads said something. */
+/* The last step with settings of its threads. */
 static const json_t *last_step(const struct page *p)
 {
 	const json_t *steps = json_at(p->run, "steps");

@@ -10,7 +10,7 @@
 
 #define KINDS_MAX 12
 
-/* What failed, with its number at each point: all runs of the point added up. */
+/* A kind of failure, with its count at each point, summed over the point's runs. */
 struct kind {
 	const char *stage, *code, *meaning;
 	double *at;			/* by the point's index */
@@ -21,10 +21,10 @@ struct kind {
 struct kinds {
 	struct kind v[KINDS_MAX];
 	size_t n;
-	double others;			/* failures of kinds beyond */
+	double others;			/* failures of further kinds */
 };
 
-/* NULL: there is no room for another. */
+/* Finds or adds the kind of a failure. NULL: there is no room for another kind, or no memory. */
 static struct kind *find_kind(struct page *p, struct kinds *k, const json_t *failure, double clients)
 {
 	const char *stage = page_text_at(failure, "stage", "unknown"), *code = page_text_at(failure, "code", "unknown");

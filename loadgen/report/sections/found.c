@@ -137,7 +137,7 @@ const char *found_hosts_at_limit(struct page *p, double clients)
 
 const char *found_clients_words(struct page *p, const struct found *c)
 {
-	/* More hosts would tell the number. */
+	/* With more load hosts the number could be found. */
 	if (c->at_least && *found_hosts_at_limit(p, isfinite(c->clients) ? c->clients : c->low))
 		return "add hosts";
 	if (isfinite(c->clients))
@@ -152,7 +152,7 @@ bool found_share_machine(const struct page *p)
 	const char *server = json_text_at(p->run, "environment.server.hostname");
 	const char *clients = json_text_at(p->run, "environment.clients.hostname");
 
-	/* Also with a server that was started by hand. */
+	/* Equal host names also cover a server that was started by hand. */
 	return (server && clients && strcmp(server, clients) == 0) || read_shares_machine(p->run);
 }
 

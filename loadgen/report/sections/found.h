@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a run found: its three capacities, the clients held, and words for limits. For older runs, from their steps.
- * Pure. */
+/* The findings of a run: its three capacities, the clients held, and words for limits. For older runs they come from
+ * the steps. Pure. */
 #ifndef RAMPART_LOADGEN_REPORT_FOUND_H
 #define RAMPART_LOADGEN_REPORT_FOUND_H
 
@@ -13,7 +13,7 @@ struct found {
 	double passes, tries;
 	bool at_least, confirmed;
 	const char *reason;		/* in words; NULL: the run does not say it */
-	const json_t *failure;		/* of the first hard failure; NULL */
+	const json_t *failure;		/* the first hard failure; NULL: none */
 };
 
 /* `which` is slo_capacity, knee or first_hard_failure. False, with nothing known, for runs without a capacity analysis.
@@ -22,22 +22,22 @@ bool found_read(const struct page *p, const char *which, struct found *out);
 /* The knee: from the analysis, or from the steps of an older run. */
 void found_knee(const struct page *p, struct found *out);
 
-/* The workload makes and holds connections, and sends nothing. */
+/* True if the workload only makes and holds connections, and sends nothing. */
 bool found_only_connects(const struct page *p);
-/* That of the run; RDMA of all runs that do not say it. */
+/* The run's transport; RDMA if the run does not state it. */
 enum transport found_transport(const struct page *p);
 /* "TCP" or "TLS" if the messages went over a socket; NULL: over RDMA. */
 const char *found_socket(const struct page *p);
 
-/* The objective was missed with fewer clients than broke anything. */
+/* True if the objective was missed with fewer clients than the first hard failure. */
 bool found_slow_first(const struct page *p);
 
-/* The term of the objective that one of its runs missed; NULL: none. */
+/* The first term of the objective that a run of the point missed; NULL: none. */
 const json_t *found_missed_term(const struct point *at);
 
 /* The most clients up to which every step held all of its clients; NAN: none. */
 double found_most_held(const struct points *points);
-/* The fewest clients of which some were lost; NULL: none were. */
+/* The point with the fewest clients of which some were lost; NULL: none were. */
 const struct point *found_first_not_held(const struct points *points);
 
 /* Steps whose validity has a flag. */
@@ -47,24 +47,24 @@ struct found_flag {
 };
 struct found_flag found_flag(const struct points *points, enum validity flag);
 
-/* The load hosts that had no more to give, of a run on several, in the smallest such step of `clients` at least:
- * "load2, load5"; "" if there were none. Kept until page_free. */
+/* The saturated load hosts of the smallest step of at least `clients` that has any: "load2, load5". "" if there are
+ * none, or only one load host. Kept until page_free. */
 const char *found_hosts_at_limit(struct page *p, double clients);
 
-/* The clients of a capacity: "170", "at least 170", "none up to 100", "add hosts" if more of them would tell; "not
- * known". */
+/* The clients of a capacity: "170", "at least 170", "none up to 100", "add hosts" (more load hosts would find the
+ * number), "not known". */
 const char *found_clients_words(struct page *p, const struct found *c);
 
-/* Server and generator were on one machine. */
+/* True if server and generator were on one machine. */
 bool found_share_machine(const struct page *p);
-/* Share of its machine's CPUs that the server used, or everything on the generator's machine, with the most clients;
- * NAN: not known. */
+/* Share of the CPUs in use with the most clients: by the server on its machine, or by everything on the generator's
+ * machine. NAN: not known. */
 double found_cpu_share(const struct page *p, bool server);
 /* "the machine" if both share one, else "the load generator's machine". */
 const char *found_machine_words(const struct page *p);
 
-/* "The server used 95 % of its CPUs.", or the same of the generator's machine; NULL unless one used a larger share than
- * `busy`. */
+/* "With the most clients the server used 95 % of its CPUs.", or the same of the generator's machine. NULL unless one of
+ * the shares is above `busy`. */
 const char *found_cpu_words(struct page *p, double busy);
 
 /* "file descriptors", for the resource of a hard failure or limit; its name if there are no words for it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The load hosts of a run on several: what each contributed, who was slowest, and how far their clocks and starts were
- * apart. */
+/* The section on the load hosts, if there are several: what each contributed, which was slowest, and how far apart
+ * their clocks and starts were. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static const char *name_of(struct page *p, size_t rank)
 	return page_text(p, "%s", read_host_name(hosts_of(p), (uint32_t)rank, name));
 }
 
-/* What a host says of the run's step of an index; NULL: it took no part. */
+/* A host's figures of the run's step with that index; NULL: the host took no part. */
 static const json_t *part_of(const struct page *p, size_t rank, size_t index)
 {
 	const json_t *steps = json_object_get(json_array_get(hosts_of(p), rank), "steps");
@@ -42,7 +42,7 @@ static const json_t *part_of(const struct page *p, size_t rank, size_t index)
 	return NULL;
 }
 
-/* The last of the measured steps with the most clients; their number if there is none. */
+/* The index of the last measured step with the most clients; the number of steps if none was measured. */
 static size_t largest_step(const struct page *p)
 {
 	size_t n = read_n_steps(p->run), found = n;
@@ -113,8 +113,8 @@ static void table_load(struct page *p, size_t index)
 static void table_machines(struct page *p)
 {
 	struct doc_table *t = page_table(p, "hosts_machines",
-					 "The load hosts' machines. Clock: the leader's less the host's, as round "
-					 "trips tell it.",
+					 "The load hosts' machines. Clock: the leader's less the host's, estimated "
+					 "from round trips.",
 					 "host;rank#;address;kernel;CPU;cores#;memory#GiB;device;line#Gbit/s;"
 					 "clock offset#ms;clock error#ms;lost;files");
 
@@ -158,7 +158,7 @@ static void table_steps(struct page *p)
 
 /* --- statements --- */
 
-/* The hosts that were slowest and fastest for each of their clients. */
+/* Compares the hosts with the fewest and the most messages for each client. */
 static void say_spread(struct page *p, size_t index)
 {
 	size_t slow = 0, fast = 0, known = 0;

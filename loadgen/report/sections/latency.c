@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How round trips are distributed: percentile spectrum and histogram; and figures of a part of the operations: each
+/* The distribution of round trips: percentile spectrum and histogram. Also figures of parts of the operations: each
  * direction, each kind, and half of a round trip. */
 #include "loadgen/report/sections/sections.h"
 
@@ -11,7 +11,7 @@
 #include "common/base/json_at.h"
 
 #define BINS_MAX 60
-/* Where round trips are stable, the p99 is a few times the median. */
+/* Stable round trips have a p99 of at most a few times the median. */
 #define JITTER_NOTABLE 5
 
 static const double spectrum[] = { 0,	     10,   20,	  25,	  30,	 40,	 50,	 60,	  70,	  75,
@@ -19,14 +19,14 @@ static const double spectrum[] = { 0,	     10,   20,	  25,	  30,	 40,	 50,	 60,	
 				   99.84375, 99.9, 99.95, 99.975, 99.99, 99.995, 99.999, 99.9995, 99.9999 };
 #define SPECTRUM (sizeof(spectrum) / sizeof(spectrum[0]))
 
-/* What one step measured. */
+/* The distributions of one step. */
 struct shown {
 	const struct point *at;
 	const json_t *step;
 	const char *label;		/* "100 clients" */
-	double *response, *service;	/* us, by the spectrum; all NAN: there is none */
+	double *response, *service;	/* us, at each percentile of `spectrum`; all NAN: there is no histogram */
 	double count, max_us, us[LATENCY_PERCENTILES];
-	double low[BINS_MAX + 1], bins[BINS_MAX + 1];	/* us, from there to the next; samples */
+	double low[BINS_MAX + 1], bins[BINS_MAX + 1];	/* lower end of each bar, us; its samples */
 };
 
 /* --- reading --- */
@@ -44,7 +44,7 @@ static void read_spectrum(const struct hist *h, double *out)
 		out[i] = percentile_us(h, spectrum[i]);
 }
 
-/* Bars of the same ratio, from the fastest to the slowest. */
+/* Fills the histogram's bars, which are equally wide on a log axis, from the fastest to the slowest sample. */
 static void read_bins(const struct hist *h, struct shown *s)
 {
 	double from = fmax((double)hist_min(h), 1), to = fmax((double)hist_max(h) + 1, from * 1.01);
@@ -58,7 +58,7 @@ static void read_bins(const struct hist *h, struct shown *s)
 	s->bins[BINS_MAX] = 0;
 }
 
-/* False where the step has no histogram of round trips. */
+/* Reads a step; false if it has no histogram of round trips. */
 static bool read_shown(struct page *p, const struct point *at, const json_t *step, struct shown *s)
 {
 	const struct hist *h = source_histogram(p->source, step, "response");
@@ -97,7 +97,7 @@ static bool is_known_at(const struct shown *s, size_t n, size_t i)
 	return false;
 }
 
-/* The baseline's step with as many clients and the same size; NULL: none. */
+/* The spectrum of the baseline's step with as many clients and the same size; NULL: none. */
 static double *read_baseline(struct page *p, size_t b, const struct shown *s)
 {
 	const struct point *at = points_find(p->baselines[b].points, s->at->clients, s->at->bytes);
@@ -139,7 +139,7 @@ static void show_spectrum(struct page *p, const struct shown *s, size_t n)
 		x[i] = 1 / (1 - spectrum[i] / 100);
 	add_curves(p, &c, x, s, n);
 	page_chart(p, "spectrum-chart", "Percentile spectrum", &c,
-		   "The round trip at each percentile; the rarer, the further apart on the axis.");
+		   "The round trip at each percentile; the axis is stretched towards 100 %.");
 	t = page_table(p, "spectrum", "Percentiles as far as the samples support them.", "percentile#%");
 	for (size_t k = 0; k < c.n_series; k++)
 		doc_column(t, c.series[k].label, "us", true);
@@ -166,7 +166,7 @@ static void show_bins(struct page *p, const struct shown *s)
 		page_rule(&c, s->us[i], true, false, latency_percentiles[i].name);
 	page_chart(p, "histogram-chart", page_text(p, "How often each round trip came, %s", s->label), &c,
 		   "Messages by their round trip, with the percentiles marked.");
-	t = page_table(p, "histogram", "Messages by round trip; each row reaches from its figure to that of the next "
+	t = page_table(p, "histogram", "Messages by round trip; each row counts from its time up to that of the next "
 		       "row.", "from#us;messages#;share#%");
 	for (size_t i = 0; i < BINS_MAX; i++)
 		page_add(t, DOC_PLAIN, "103", s->low[i], s->bins[i], 100 * s->bins[i] / s->count);
@@ -174,7 +174,7 @@ static void show_bins(struct page *p, const struct shown *s)
 
 /* --- the section --- */
 
-/* The last run of the most clients that have a histogram. */
+/* Reads the last run of the most clients that has a histogram. */
 static bool read_largest(struct page *p, double bytes, struct shown *out)
 {
 	const struct point *best = NULL;
@@ -192,7 +192,7 @@ static bool read_largest(struct page *p, double bytes, struct shown *out)
 	return best;
 }
 
-/* The step of the capacity, if there is one and it is another step. */
+/* Reads the step at the capacity; false if there is none, or it is the largest step. */
 static bool read_capacity(struct page *p, const struct shown *largest, struct shown *out)
 {
 	static const char *const which[] = { "slo_capacity", "knee" };
@@ -304,7 +304,7 @@ static void show_parts(struct page *p)
 	doc_heading(p->doc, "By direction or kind");
 	doc_text(p->doc, "parts",
 		 "Operations of a client end in the order in which they began, so one waits for those before it. "
-		 "The share of the time spent behind earlier operations of the same direction is that of head-of-line "
+		 "The share of the time spent behind earlier operations of the same direction is head-of-line "
 		 "blocking; with one operation in flight there is none. Jain's index is 1 if all clients got the "
 		 "same.");
 	t = page_table(p, "parts", "Operations by direction or kind.", PAGE_POINT ";operations");

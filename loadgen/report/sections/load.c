@@ -15,7 +15,7 @@
 #define SIZES_SHOWN 6
 #define FIT_POINTS 60
 
-/* --- what both share --- */
+/* --- shared by both sections --- */
 
 static const char *size_label(struct page *p, double bytes, const char *label)
 {
@@ -47,7 +47,7 @@ struct load {
 	struct usl_fit fit;
 };
 
-/* As in the run's own analysis: the fit takes the steps of the size that ran first. */
+/* The fit takes the steps of the size that ran first, as in the run's own analysis. */
 static bool is_fitted_size(const struct page *p, double bytes)
 {
 	double first = json_number_at(json_array_get(json_at(p->run, "steps"), 0), "message_bytes");
@@ -55,7 +55,7 @@ static bool is_fitted_size(const struct page *p, double bytes)
 	return p->points->n_sizes == 1 || bytes == first;
 }
 
-/* The law is about clients that send, the chart about clients that are connected. */
+/* True if only some clients sent. There is no fit then: the law counts clients that send, the chart all connected. */
 static bool is_partly_active(const struct page *p)
 {
 	return isfinite(json_number_at(p->run, "config.active"));
@@ -264,15 +264,15 @@ static const char *why_no_messages(const struct page *p)
 	return "no step reached its measured time";
 }
 
-/* Points are drawn at the clients that were asked for. */
+/* Points are drawn at the number of clients requested, also if some were lost. */
 static void say_not_held(struct page *p)
 {
 	const struct point *bad = found_first_not_held(p->points);
 
 	if (bad)
 		doc_note(p->doc, DOC_WARN, "not-held", "From %s on some clients were lost: the points from there on, "
-			 "in this section and the next ones, are drawn at the clients asked for and measured with "
-			 "fewer. Knee and fit leave out steps that lost more than 1 %%.",
+			 "in this section and the next ones, are drawn at the clients asked for, but were measured "
+			 "with fewer. Knee and fit leave out steps that lost more than 1 %%.",
 			 page_clients(p, bad->clients));
 }
 
@@ -287,7 +287,7 @@ void section_throughput(struct page *p)
 		loads[i].rate = trend_figure(p, p->points, loads[i].bytes, TREND_THROUGHPUT, 1);
 		fit_load(p, &loads[i]);
 	}
-	/* Without memory some figures are missing, and there will be no report. */
+	/* When memory ran out some figures are missing, but then no report is written. */
 	if (!loads || page_failed(p) || known_loads(loads, n) == 0) {
 		doc_text(p->doc, "throughput-none", "No messages were measured: %s.", why_no_messages(p));
 		return;
@@ -320,7 +320,7 @@ struct latency {
 	struct trend us[PERCENTILES];
 };
 
-/* The limits on percentiles of the response time. */
+/* Draws the objective's limits on percentiles of the response time. */
 static void rule_objectives(struct page *p, struct chart *c)
 {
 	const struct point *last = p->points->n ? &p->points->v[p->points->n - 1] : NULL;
@@ -335,7 +335,7 @@ static void rule_objectives(struct page *p, struct chart *c)
 	}
 }
 
-/* With several sizes the p99 alone, a curve for each size. */
+/* With several sizes only the p99 is drawn, a curve for each size. */
 static void draw_latency(struct page *p, const struct latency *l, size_t n)
 {
 	struct chart c = { .x_label = "clients", .y_label = "round trip, us", .x_log = true, .y_log = true };

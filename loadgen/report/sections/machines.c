@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the machines did while the run went on: CPU, memory, descriptors and clients of both ends against time, with
- * the steps and their phases marked; peaks of the steps beside the figures at rest; CPU time and context switches an
- * operation. */
+/* The section on what the machines did during the run: CPU, memory, descriptors and clients of both ends against time,
+ * with the steps and their phases marked; peaks of the steps beside the figures at the end of the measured time; CPU
+ * time and context switches for each operation. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -12,17 +12,17 @@
 #include "loadgen/report/sections/trend.h"
 
 #define MIB 1048576.
-#define ROWS_MAX 200		/* of a side, in charts and tables; run.json has more */
-#define SAMPLES_MAX 65536	/* a longer array is damaged */
+#define ROWS_MAX 200		/* samples shown of a side; run.json has more */
+#define SAMPLES_MAX 65536	/* a longer array counts as damaged */
 
 static const char *const sides[] = { "server", "generator" };
 #define SIDES (sizeof(sides) / sizeof(sides[0]))
 
-/* Samples of a side, evenly chosen. */
+/* Evenly spaced samples of a side. */
 struct samples {
 	const char *side;
 	const json_t *o;
-	size_t at[ROWS_MAX];		/* their places in the arrays */
+	size_t at[ROWS_MAX];		/* the indexes of the samples in the arrays */
 	size_t n;
 	double *t_s;
 };
@@ -34,7 +34,7 @@ static double value_at(const json_t *o, const char *name, size_t i)
 	return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-/* What was added a second between two samples; NAN where it is less, as of another process. */
+/* Growth of a counter per second since the previous sample; NAN if it fell (a new process took its place). */
 static double rate(const struct samples *s, const char *name, size_t i)
 {
 	double span_s, more;
@@ -66,9 +66,9 @@ static bool read_samples(struct page *p, const char *side, struct samples *out)
 	return true;
 }
 
-/* --- what is marked --- */
+/* --- marks --- */
 
-/* A phase that is worth a mark where there is room for three in a step. */
+/* A short name for the three phases of a step that are marked; the name itself for others, NULL for NULL. */
 static const char *short_phase(const char *name)
 {
 	static const struct page_words words[] = {
@@ -91,7 +91,7 @@ static void mark_phases(struct chart *c, const json_t *phases)
 	}
 }
 
-/* The begins of steps, as many as there is room for; of few steps their phases. */
+/* Marks the phases of steps, or if there is no room for these, the starts of as many steps as possible. */
 static void mark(struct page *p, struct chart *c)
 {
 	const json_t *steps = json_object_get(p->run, "steps");
@@ -199,7 +199,7 @@ static const char *phase_at(const json_t *phases, double t_s)
 	return name;
 }
 
-/* The columns of the samples: a gauge, or what was added a second. */
+/* The columns of the samples: gauges, and growth of counters per second. */
 static const struct {
 	const char *title, *name;
 	double scale;
@@ -244,8 +244,8 @@ static void show_samples(struct page *p, const struct samples *s)
 		}
 }
 
-/* What was added over all samples; NAN if none knows it. Where it is less than before, another process took the place
- * of one that had ended: what that had used by then is not known, and not counted. */
+/* Growth of a counter over all samples; NAN if no sample has it. If it falls, a new process took the place of one that
+ * ended; what the new one had used by then is not counted. */
 static double added(const json_t *a)
 {
 	double sum = 0, last = 0;
@@ -294,7 +294,7 @@ static void show_peaks(struct page *p)
 									3 }, { 0 }
 	};
 	struct doc_table *t = page_table(p, "peaks",
-					 "Peaks from a step's begin to its end beside what was in use at the end "
+					 "Peaks from a step's start to its end beside what was in use at the end "
 		"of its measured time: medians of the runs. Context switches and CPU time are of the measured time.",
 		PAGE_POINT ";side");
 
@@ -339,7 +339,7 @@ void section_machines(struct page *p)
 	}
 	doc_text(p->doc, "machines-said",
 		 "Each side was sampled every %.3g s, from before the first connection until after the "
-		 "last one had left. Where both ends share a machine, its figures are the same twice.",
+		 "last one had left. If both ends share a machine, its figures are shown twice.",
 		 json_number_at(p->run, "resources_series.interval_s"));
 	say_peak(p);
 	show_charts(p, s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the network of both ends carried, by the device's counters: bytes against clients, and every port of the last
- * run of each number of clients. */
+/* The section on network traffic of both ends, from the devices' counters: bytes against clients, and each port in the
+ * last run of each number of clients. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #define MB 1e-6
 
-/* Each side while it was measured, and before that while clients connected. */
+/* Each side during the measured time, and while clients connected. */
 static const struct {
 	const char *path, *words;
 	bool server;
@@ -34,7 +34,7 @@ static const struct figures rates = {
 	},
 };
 
-/* What a network without faults does not have. */
+/* Counters that stay 0 in a network without faults. */
 #define FAULT_COLUMNS \
 	{ "sent again#", "retransmits", 1, 0 }, { "given up#", "retries_exceeded", 1, 0 }, \
 	{ "not ready, sent#", "rnr_naks_sent", 1, 0 }, { "not ready, received#", "rnr_naks_received", 1, 0 }, \
@@ -89,7 +89,7 @@ static void show_ports(struct page *p)
 
 /* --- statements --- */
 
-/* How many sides of steps there are, how many of them without a wire, and how many with bytes of an interface. */
+/* Counts of sides of steps: all, those without a wire, and those whose bytes were counted at the interface. */
 struct known {
 	size_t sides, loopback, netdev;
 	double faults[FAULTS];
@@ -106,7 +106,7 @@ static void look_for_known(const struct page *p, struct known *out)
 			out->sides += json_is_object(o);
 			out->loopback += loopback;
 			out->netdev += strcmp(page_text_at(o, "bytes_source", ""), "netdev") == 0;
-			/* Both ends have one device, whose counters are in both sides. */
+			/* On one machine both sides have the same counters: count them once. */
 			for (size_t f = 0; f < FAULTS && !(loopback && !sides[k].server); f++)
 				out->faults[f] += fmax(read_amount(o, faults[f].path), 0);
 		}
@@ -122,14 +122,14 @@ static void say_faults(struct page *p, const struct known *known)
 					 faults[f].title, page_count(p, known->faults[f]));
 	if (*text)
 		doc_note(p->doc, DOC_WARN, "network-faults",
-			 "The devices counted what a network without faults does not have "
+			 "The devices counted signs of a faulty network "
 			 "(%s): packets were lost or came in the wrong order, a receiver had no buffer, or the path "
 			 "was "
 			 "congested. This costs latency.", text);
 	else
 		doc_text(p->doc, "network-clean",
-			 "No device counted anything sent again, out of sequence, or for which a receiver "
-			 "was not ready, as far as it counts these.");
+			 "As far as the devices count it, nothing was sent again, arrived out of sequence, or "
+			 "found a receiver that was not ready.");
 }
 
 static void show_rates(struct page *p, double bytes)
@@ -169,8 +169,8 @@ void section_network(struct page *p)
 			 "counts them.");
 	if (known.netdev)
 		doc_text(p->doc, "network-shared",
-			 "The RDMA device counts no bytes. Those shown are its network interface's, with "
-			 "all else that goes over it, such as TLS connections.");
+			 "The RDMA device counts no bytes. Those shown were counted by its network interface, "
+			 "including all its other traffic, such as TLS connections.");
 	show_rates(p, bytes);
 	say_faults(p, &known);
 	show_ports(p);

@@ -8,7 +8,7 @@
 #include "common/base/json_at.h"
 #include "loadgen/analysis/offered.h"
 
-/* Figures of a point that charts have. */
+/* The figures of a point that are drawn in charts. */
 enum { P50, P99, P99_9, ACHIEVED, SERIES };
 
 static const struct {
@@ -55,7 +55,7 @@ static void add_line(struct chart *chart, const struct curve *c, const char *lab
 		}
 }
 
-/* The first rate at which it holds; NAN: none. */
+/* The lowest rate with a saturated generator, or with `saturated` false, behind schedule; NAN: none. */
 static double first_rate(const struct curve *c, bool saturated)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -143,12 +143,12 @@ static void say_marks(struct page *p, const struct curve *c)
 	if (isfinite(behind))
 		doc_note(p->doc, DOC_WARN, "offered-behind",
 			 "From %s a second on, fewer than 95 %% of the operations that were due "
-			 "ended: server or generator fell behind its schedule, and round trips have the time they "
-			 "waited for that.", page_count(p, behind));
+			 "ended: server or generator fell behind its schedule, and round trips include the time "
+			 "that operations waited.", page_count(p, behind));
 	if (isfinite(saturated))
 		doc_note(p->doc, DOC_WARN, "offered-saturated",
 			 "From %s a second on, the load generator was at its own limit in a "
-			 "step: such steps say nothing of the server, and the knee leaves them out.",
+			 "step: such steps say nothing about the server, and the knee leaves them out.",
 			 page_count(p, saturated));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the figures come from: environment, command, files, and how to repeat the run. */
+/* The section on where the figures come from: environment, command, files, and how to repeat the run. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -133,7 +133,7 @@ static void add_file(struct page *p, const char *name, const char *what)
 		doc_file(p->doc, page_text(p, "%s%s", p->files_prefix, name), what);
 }
 
-/* The suite's report is written after those of its runs. */
+/* Links to the suite's report without checking that it exists: it is written after those of its runs. */
 static void add_suite(struct page *p)
 {
 	if (source_is_of_suite(p->source))

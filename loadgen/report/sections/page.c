@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the sections of a report share. See page.h. */
+/* Tables, charts and words for the sections of a report. See page.h. */
 #include "loadgen/report/sections/page.h"
 
 #include <math.h>
@@ -269,7 +269,7 @@ static bool is_column_known(const struct page_column *c, const struct point *row
 	return false;
 }
 
-/* With the columns of PAGE_POINT if it is `of_points`. */
+/* Adds a table of the columns with figures, and with `of_points` those of PAGE_POINT. False: no column has any. */
 static bool table_of(struct page *p, const char *name, const char *caption, const struct page_column *columns,
 		     const struct point *rows, size_t n, size_t max, bool of_points)
 {
@@ -334,7 +334,7 @@ struct unit {
 	const char *name;
 };
 
-/* Three digits of the largest unit that it fills. */
+/* Writes a number with about three digits, in the largest unit of which it has at least one. */
 static const char *in_units(struct page *p, double v, const struct unit *units, size_t n)
 {
 	size_t i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the sections of a report share: the document, the runs, what was computed from them, and memory for the figures
- * of charts. Owning thread: main. When memory runs out, page_failed says so at the end. */
+/* The state that the sections of a report share: the document, the runs, their analyses, and memory for the figures of
+ * charts. Owning thread: main. Callers need not check for lack of memory: page_failed tells it at the end. */
 #ifndef RAMPART_LOADGEN_REPORT_PAGE_H
 #define RAMPART_LOADGEN_REPORT_PAGE_H
 
@@ -33,67 +33,67 @@ struct page {
 	struct source *source;
 	const json_t *run;		/* the source's */
 	struct points *points;
-	json_t *knee;			/* as analysis.capacity.knee; of an older run, found in its steps */
+	json_t *knee;			/* analysis.capacity.knee, or for an older run, found in its steps */
 	json_t *limits, *plan, *plan_for_twice;		/* limits_analysis(), growth_analysis(); NULL: there is none */
 	double headroom, growth;	/* shares */
 	const char *files_prefix;	/* from the report to the run's files: "" or "../run/" */
 	double min_effect;
 	struct page_baseline baselines[PAGE_BASELINES_MAX];
 	size_t n_baselines;
-	size_t rows;			/* that page_takes_row was asked for */
+	size_t rows;			/* calls of page_takes_row */
 	SLIST_HEAD(page_memories, page_memory) memory;
 	bool failed;
 };
 
 /* Room for n elements of `size`, all bytes 0, kept until page_free. NULL when memory ran out. */
 void *page_room(struct page *p, size_t n, size_t size);
-/* n numbers, NAN at first, likewise. */
+/* The same for n numbers, which are NAN at first. */
 double *page_numbers(struct page *p, size_t n);
 /* A text kept until page_free; "" when memory ran out. */
 const char *page_text(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *page_vtext(struct page *p, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
-/* False if the tables of a report on a suite or comparison have 16,384 rows: a file of some MB can have rows for
- * gigabytes of report. Asked before each row. */
+/* To be called before each row of a report on a suite or comparison. False if its tables already have 16,384 rows: a
+ * suite.json of some MB could otherwise make gigabytes of report. */
 bool page_takes_row(struct page *p);
-/* True if it was asked for more. */
+/* True if page_takes_row refused a row. */
 bool page_has_left_rows_out(const struct page *p);
 
 /* Draws a chart at the end of the document. */
 void page_chart(struct page *p, const char *id, const char *title, const struct chart *c, const char *description);
 bool page_failed(const struct page *p);
-/* Frees the memory, not what the page was given. */
+/* Frees the memory of page_room, but none of the page's documents and runs. */
 void page_free(struct page *p);
 
-/* A table, as doc_table. `columns` is "column;column;...": each is "title" of texts or "title#unit" of numbers, with or
- * without a unit. PAGE_POINT stands for the clients and, if the run had several sizes, the message size. */
+/* Adds a table, as doc_table does. `columns` is "column;column;...": each is "title" for texts, or "title#unit" or
+ * "title#" for numbers. PAGE_POINT stands for the clients and, if the run had several sizes, the message size. */
 #define PAGE_POINT "@"
 struct doc_table *page_table(struct page *p, const char *name, const char *caption, const char *columns);
 /* Begins a row with the cells of PAGE_POINT. */
 void page_row(struct page *p, struct doc_table *t, enum doc_tone tone, double clients, double bytes);
-/* Cells, one for each character of `cells`: a digit is a number (double) with as many decimals, 's' a text, which is
- * empty for NULL. page_add begins a row with them, page_cells goes on with the row. */
+/* Adds a cell for each character of `cells`: a digit is a number (double) with as many decimals, 's' a text (NULL:
+ * empty). page_add begins a new row, page_cells continues the row. */
 void page_add(struct doc_table *t, enum doc_tone tone, const char *cells, ...);
 void page_cells(struct doc_table *t, const char *cells, ...);
 
-/* A column whose figures are found by their path in steps, or in other objects of run.json. A column without a title
- * ends a list of them. */
+/* A column whose figures are read from a path of steps, or of other objects of run.json. A column without a title ends
+ * a list. */
 struct page_column {
-	const char *title;		/* as of page_table */
-	const char *path;		/* as of page_figure; of texts that of the text */
+	const char *title;		/* as in page_table */
+	const char *path;		/* as in page_figure; for texts, a plain path */
 	double scale;			/* the figure is multiplied by it; 0: the column has texts */
 	int decimals;
 };
 #define PAGE_COLUMNS_MAX 32
-/* The figure of a path; "A+B" is a sum of two, "A/B" a ratio, "A+B/C" a sum's. NAN if a part is not known. */
+/* The figure at a path; "A+B" is a sum, "A/B" a ratio, "A+B/C" means (A+B)/C. NAN if a part is not known. */
 double page_figure(const json_t *o, const char *path);
-/* Its median over the runs of a point, with their range. */
+/* The median of such a figure over the runs of a point, with their range. */
 struct estimate page_estimate(const struct point *at, const char *path);
-/* CPUs in use by the process of an object of resources: in a step "resources.server" or "resources.generator". And
- * those of all that ran on the generator's machine. */
+/* Paths for page_figure: CPUs in use by a process ("resources.server" or "resources.generator" of a step), and by
+ * everything on the generator's machine. */
 #define PAGE_CPUS(process) process ".cpu_user_s+" process ".cpu_system_s/" process ".window_s"
 #define PAGE_MACHINE_CPUS "resources.machine.busy_s/resources.machine.window_s"
-/* Figures of the stages of a connection, between two parts of a path. */
+/* Columns of the stages of a connection, at the paths <before><stage><after>. */
 #define PAGE_STAGES(before, after) \
 	{ "tcp_connect#ms", before "tcp_connect" after, 1e-6, 3 }, \
 	{ "tls_handshake#ms", before "tls_handshake" after, 1e-6, 3 }, \
@@ -107,16 +107,16 @@ struct estimate page_estimate(const struct point *at, const char *path);
 /* Adds the columns to a table, and an object's cells to its row. */
 void page_columns(struct page *p, struct doc_table *t, const struct page_column *columns);
 void page_cells_of(struct page *p, struct doc_table *t, const struct page_column *columns, const json_t *o);
-/* The same of the objects at a path of a point's steps: their medians. */
+/* The same with the medians of the objects at a path of a point's steps. */
 void page_cells_at(struct page *p, struct doc_table *t, const struct page_column *columns, const struct point *at,
 		   const char *path);
-/* A table with a row for each point, the medians of its runs, or for each of the first `max` objects of an array. A
- * column that no point or object knows is left out. False, and no table, if that are all. */
+/* Adds a table with a row for each point (medians of its runs), or for each of the first `max` objects of an array.
+ * Columns without any figure are left out. False, and no table, if all columns are. */
 bool page_points(struct page *p, const char *name, const char *caption, const struct page_column *columns);
 bool page_objects(struct page *p, const char *name, const char *caption, const struct page_column *columns,
 		  const json_t *objects, size_t max);
 
-/* Adds to a chart if it has room. A rule at NAN is not added. */
+/* Add a series, line or rule to a chart if it has room. A rule at NAN is not added. */
 void page_series(struct chart *c, struct chart_series s);
 /* A line without points. */
 void page_line(struct chart *c, const char *label, const double *x, const double *y, size_t n);
@@ -147,7 +147,7 @@ const char *page_sentence(struct page *p, const char *text);
 /* " with messages of 64 bytes" if the run had several sizes, else "". */
 const char *page_with_size(struct page *p, double bytes);
 
-/* The smallest message size; if the run had several, a statement says that it is shown. NAN without a step. */
+/* The smallest message size; NAN without steps. If the run had several, adds a statement that only this is shown. */
 double page_smallest_size(struct page *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The planning table: what a number of clients takes. */
+/* The planning table: the servers and resources that a number of clients needs. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What clients cost: CPU, memory, descriptors, queue pairs; the limits of both ends; checks of the measurement. */
+/* Sections on the cost of clients (CPU, memory, descriptors, queue pairs), on limits, and on checks of the figures. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -67,8 +67,8 @@ static void say_cpu(struct page *p, const struct trend *v)
 	if (v[0].known && v[2].y[i] / json_number_at(p->run, "environment.clients.cores") > BUSY)
 		doc_note(p->doc, DOC_WARN, "cpu-full", "The generator's machine was busy on %.2f of its CPUs there: it "
 			 "had no CPU time left, and this limits the figures.", v[2].y[i]);
-	doc_text(p->doc, NULL, "The machine's figure includes the work of the kernel that no process is charged with, "
-		 "in which Soft-RoCE does much of its own.");
+	doc_text(p->doc, NULL, "The machine's figure includes kernel work that is charged to no process; Soft-RoCE "
+		 "does much of its work that way.");
 }
 
 static bool show_figures(struct page *p, const struct figures *f, double bytes)
@@ -83,7 +83,7 @@ static bool show_figures(struct page *p, const struct figures *f, double bytes)
 	return true;
 }
 
-/* --- what one client more costs --- */
+/* --- cost of one more client --- */
 
 static const struct slope {
 	const char *name, *words;
@@ -116,7 +116,7 @@ static struct line line_of(const struct page *p, const char *name, bool server)
 	return use.line;
 }
 
-/* The line of CPU time goes through all points: unlike memory and queue pairs, it is released at once. */
+/* CPU time is released at once, unlike memory and queue pairs, so its line goes through all points. */
 static void add_lines(struct page *p, struct doc_table *t, const char *side, double bytes)
 {
 	struct trend v = trend_figure(p, p->points, bytes, strcmp(side, "server") == 0 ? PAGE_CPUS("resources.server") :
@@ -170,7 +170,7 @@ void section_resources(struct page *p)
 
 /* --- limits --- */
 
-/* How the end of a limit is known. */
+/* How the number of clients that reaches a limit is known. */
 static const char *known_how(const json_t *l)
 {
 	double each = json_number_at(l, "per_client");
@@ -236,7 +236,7 @@ static void show_residual(struct page *p, const struct trend *v)
 	double worst = 0;
 	struct doc_table *t;
 
-	/* The worst of all runs: a median would hide one that is wrong. */
+	/* Take the worst of all runs, because a median would hide a wrong one. */
 	for (size_t i = 0; i < v->n; i++) {
 		double far = isfinite(v->low[i]) ? fmax(fabs(v->low[i]), fabs(v->high[i])) : fabs(v->y[i]);
 

@@ -10,39 +10,39 @@ void section_verdict(struct page *p);		/* the answers, capacities, criteria */
 void section_steps(struct page *p);		/* tables of the figures of each step */
 void section_throughput(struct page *p);
 void section_latency(struct page *p);
-void section_offered(struct page *p);		/* of a sweep of rates; nothing of other runs */
-void section_stages(struct page *p);		/* of connecting */
+void section_offered(struct page *p);		/* only for a sweep of rates */
+void section_stages(struct page *p);		/* stages of connecting */
 void section_distribution(struct page *p);
 void section_time(struct page *p);
 void section_failures(struct page *p);
 void section_resources(struct page *p);
-void section_servers(struct page *p);		/* of several servers; nothing of other runs */
+void section_servers(struct page *p);		/* only for runs with several servers */
 void section_machines(struct page *p);		/* samples of both ends over time */
-void section_hosts(struct page *p);		/* of a run on several load hosts; nothing of other runs */
+void section_hosts(struct page *p);		/* only for runs on several load hosts */
 void section_network(struct page *p);
 void section_limits(struct page *p);
 void section_checks(struct page *p);		/* Little's law, schedule lag */
 void section_plan(struct page *p);
 void section_effective(struct page *p);		/* what really ran */
-/* Items for the settings that did not take effect in a run. Returns how many. */
+/* Adds an item for each setting that did not take effect in a run. Returns how many. */
 size_t effective_say_untaken(struct page *p, const json_t *run, const char *id);
 void section_baselines(struct page *p);
-/* A row of a comparison of two runs: its figure in words, one side of it with its range, and the tone of its
- * verdict. */
+/* For a row of a comparison of two runs: the figure's name in words, the figure of one side with its range, and the
+ * tone of the verdict. */
 const char *baseline_metric_words(const json_t *row);
 const char *baseline_figure(struct page *p, const json_t *estimate, const char *unit);
 enum doc_tone baseline_tone(const json_t *row);
 void section_origin(struct page *p);		/* environment, command, files */
 
-/* The summary of a run, which its end shows: a table of the steps, what makes them questionable, capacity and verdict.
- * `where` describes the environment. */
+/* The summary that is printed when a run ends: a table of the steps, caveats about them, capacity and verdict. `where`
+ * describes the environment. */
 void summary_add(struct page *p, const char *where);
-/* Its table, and its lines on what makes steps questionable. */
+/* The summary's table, and its lines of caveats. */
 void steps_table(struct page *p);
 void steps_say_caveats(struct page *p);
 void table_capacities(struct page *p);		/* as in the verdict */
 
-/* One way, by direction, by kind; part of the section on latency. */
+/* Figures one way, by direction and by kind; part of the section on latency. */
 void parts_add(struct page *p);
 
 /* The answers to a newcomer's three questions; part of the verdict. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several servers under load at once: what each of them had. */
+/* The section on several servers under load at once, with the figures of each. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static void add_step(struct page *p, struct doc_table *t, const json_t *step)
 			 json_at(step, "resources.server"));
 }
 
-/* The server with the most of a figure in the step that held the most clients, beside the one with the least. */
+/* Compares the servers with the least and the most of a figure in a step. */
 static void say_spread(struct page *p, const json_t *step, const char *id, const char *what, const char *path,
 		       double unit, const char *unit_name)
 {

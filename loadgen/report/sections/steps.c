@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The figures of each step, as tables of medians; what makes them questionable. */
+/* The figures of each step, as tables of medians, and caveats about them. */
 #include "loadgen/report/sections/sections.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@
 
 static const struct page_column step_figures[] = { STEP_FIGURES, { 0 } };
 
-/* A sweep's steps have the same clients, and differ in the rate; in the size, too, if there are several. */
+/* The columns of a sweep, whose steps differ in the rate, and if there are several sizes, in the size. */
 static const struct page_column offered_figures[] = {
 	{ "size#bytes", "message_bytes", 1, 0 }, { "clients#", "target_clients", 1, 0 },
 	{ "offered#/s", "offered_per_s", 1, 0 },
@@ -100,9 +100,9 @@ void steps_table(struct page *p)
 		page_points(p, "steps", NULL, step_figures);
 }
 
-/* --- what makes steps questionable --- */
+/* --- caveats --- */
 
-/* What is said of steps: their flags, and below them why figures are missing. */
+/* The caveats of steps: first the validity flags, then reasons for missing figures. */
 enum { TOO_SHORT = VALIDITY_FLAGS, FEW_CONNECTIONS, FEW_OPERATIONS, NO_OPERATION, NO_SERVER_CPU, CAVEATS };
 
 static bool lacks(const json_t *step, const char *count, const char *percentile)
@@ -110,7 +110,7 @@ static bool lacks(const json_t *step, const char *count, const char *percentile)
 	return json_number_at(step, count) > 0 && !isfinite(json_number_at(step, percentile));
 }
 
-/* Too few intervals were measured to tell whether the step was steady. */
+/* True if too few intervals were measured to tell whether the step was steady. */
 static bool is_too_short(const json_t *step)
 {
 	return read_has_flag(step, VALIDITY_not_steady) &&

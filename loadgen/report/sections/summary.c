@@ -31,7 +31,7 @@ static void say_failures(struct page *p)
 		}
 }
 
-/* Of a search, or of a ramp with an SLO: what the steps say of capacity. */
+/* Adds the capacities found by a search, or by a ramp with an SLO. */
 static void say_capacity(struct page *p)
 {
 	if ((json_is_true(json_at(p->run, "config.find_capacity")) || json_text_at(p->run, "config.slo")) &&
@@ -39,7 +39,7 @@ static void say_capacity(struct page *p)
 		table_capacities(p);
 }
 
-/* Of a sweep: where the knees are, and the rate of the SLO. */
+/* Adds the knees of a sweep, and the highest rate that met the SLO. */
 static void say_offered(struct page *p)
 {
 	const json_t *slo = json_at(p->run, "analysis.offered_load.slo_rate"), *curve;

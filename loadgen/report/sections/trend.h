@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures against the number of clients, for charts, tables and statements alike; points side by side as bars. The page
- * owns their memory. */
+/* Figures against the number of clients, for charts, tables and statements alike, and points as bars side by side. The
+ * page owns their memory. */
 #ifndef RAMPART_LOADGEN_REPORT_TREND_H
 #define RAMPART_LOADGEN_REPORT_TREND_H
 
 #include "loadgen/report/sections/page.h"
 
 struct trend {
-	double *x, *y, *low, *high;	/* clients; the figure and its range or interval, NAN where there is none */
-	size_t n;			/* points of that size; 0 also when memory ran out */
-	size_t known;			/* with a figure */
-	size_t first, last;		/* of those; 0 when there are none */
+	double *x, *y, *low, *high;	/* clients; the figure, and its range or interval; NAN: not known */
+	size_t n;			/* points; 0 also if memory ran out */
+	size_t known;			/* points whose figure is known */
+	size_t first, last;		/* the first and last of these; 0 if there are none */
 };
 
-/* Of all points with messages of `bytes`: the figure at a path of the steps, multiplied by `scale`. The path is
- * as of page_figure; throughput has the interval of point_throughput. */
+/* The figure at a path of the steps (as in page_figure), multiplied by `scale`, at all points with messages of `bytes`.
+ * Throughput has the interval of point_throughput. */
 #define TREND_THROUGHPUT "throughput_msgs_per_s"
 struct trend trend_figure(struct page *p, const struct points *points, double bytes, const char *path, double scale);
 /* A percentile of the response time, in us. */
 struct trend trend_response_us(struct page *p, const struct points *points, struct source *source, double bytes,
 			       double percentile);
 
-/* Adds it to the chart, with its ranges if it has any; `dim`: in the background, without ranges. Adds nothing if no
- * figure is known. */
+/* Adds a trend to the chart, with its ranges if it has any; `dim`: in the background, without ranges. Adds nothing if
+ * no figure is known. */
 void trend_draw(struct chart *c, const struct trend *v, const char *label, bool dim);
 
 /* The index of the highest figure; 0 when none is known. */
@@ -36,14 +36,14 @@ bool trend_wants_log(const struct points *points);
 #define FIGURES_MAX 8
 
 struct figures {
-	const char *id, *title;		/* of the table; the chart is <id>-chart */
+	const char *id, *title;		/* the table is <id>, the chart <id>-chart */
 	const char *y_label, *description;
-	bool logarithmic;		/* both axes */
-	size_t drawn;			/* the first ones of the columns, by the chart */
+	bool logarithmic;		/* both axes are */
+	size_t drawn;			/* the chart shows this many of the first columns */
 	struct page_column v[FIGURES_MAX + 1];
 };
 
-/* Their trends, into `out`; returns how many of all their points are known. Out of memory: none is. */
+/* Reads the trend of each column into `out`. Returns how many figures are known in all; 0 if memory ran out. */
 size_t figures_read(struct page *p, const struct figures *f, double bytes, struct trend out[FIGURES_MAX]);
 void figures_show(struct page *p, const struct figures *f, const struct trend v[FIGURES_MAX]);
 
@@ -51,19 +51,20 @@ void figures_show(struct page *p, const struct figures *f, const struct trend v[
 
 #define BARS_MAX 24
 
-/* A bar for each number of clients and size, as many as can be told apart. */
+/* The points shown as bars: as many as can be told apart. */
 struct bars {
 	const struct point *v[BARS_MAX];
 	size_t n;
 };
 
-/* All points, or as many as there is room for, evenly, the first and the last among them. */
+/* Chooses all points, or if there are too many, evenly spaced ones with the first and the last among them. */
 void bars_choose(const struct points *points, struct bars *out);
 
 /* Names the chart's categories after the points. */
 void bars_name(struct page *p, const struct bars *bars, struct chart *c);
 
-/* Adds a stacked series, a number for each bar, which the chart keeps. True if one of them is known. */
+/* Adds a stacked series. `y` has a number for each bar, is not copied and must outlive the chart. True if one of them
+ * is known (not NAN). */
 bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, const double *y);
 
 #endif

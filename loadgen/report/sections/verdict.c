@@ -211,7 +211,7 @@ void table_capacities(struct page *p)
 
 #define CRITERIA_MAX 200
 
-/* The same criterion of the same step over its repetitions. */
+/* A criterion of a step, over the step's repetitions. */
 struct criterion {
 	const json_t *worst;
 	size_t runs, passed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a report says of a comparison. See comparison.h. */
+/* The parts of a report that show a comparison. See comparison.h. */
 #include "loadgen/report/suites/comparison.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 
 /* --- alternatives beside each other --- */
 
-/* Each alternative at each point. The caller's. */
+/* The figures of each alternative at each point. The caller owns the result. */
 static json_t *figures_of(const json_t *points)
 {
 	json_t *all = json_array(), *point, *o;
@@ -33,7 +33,7 @@ static json_t *figures_of(const json_t *points)
 	return all;
 }
 
-/* An alternative at the points that have the first one's clients. The caller's. */
+/* The figures of an alternative at the points with as many clients as the first point. The caller owns the result. */
 static json_t *figures_by_size(const json_t *points, size_t alternative)
 {
 	double clients = json_number_at(json_array_get(points, 0), "clients");
@@ -47,7 +47,7 @@ static json_t *figures_by_size(const json_t *points, size_t alternative)
 	return all;
 }
 
-/* A figure against the size, a line for each alternative. */
+/* Charts of figures against the size, with a line for each alternative. */
 static void draw_sizes(struct page *p, const char *id, const json_t *points)
 {
 	static const struct {
@@ -91,8 +91,8 @@ static void show_figures(struct page *p, const char *id, const json_t *points)
 		      SIZE_MAX);
 	if (figures_are_known(all, "connect_stages.tcp_connect"))
 		page_objects(p, page_text(p, "%s_stages", id),
-			     "Connecting by stage, p50. A stage without a figure is none "
-			     "of that alternative's.", stages, all, SIZE_MAX);
+			     "Connecting by stage, p50. A stage without a figure does not occur "
+			     "with that alternative.", stages, all, SIZE_MAX);
 	json_decref(all);
 }
 
@@ -147,7 +147,7 @@ static void show_comparison(struct page *p, const char *id, const json_t *compar
 	}
 }
 
-/* Improvement in messages a second, in per cent, against size: where settings cross over. */
+/* Charts the improvement in messages a second, in per cent, against the size; it shows at which size settings cross. */
 static void draw_comparison(struct page *p, const char *id, const json_t *comparison)
 {
 	const json_t *points = json_object_get(comparison, "points"), *row;
@@ -214,7 +214,7 @@ void comparison_answer(struct page *p, const json_t *comparison)
 		   page_text(p, "of %zu figures, over all sizes and candidates.", all));
 }
 
-/* --- what is said --- */
+/* --- statements --- */
 
 static const char *metric_words(const json_t *contest)
 {
@@ -270,7 +270,7 @@ static bool compares_transports(const json_t *comparison)
 	return false;
 }
 
-/* Why sockets win where no adapter does RDMA's work. */
+/* Explains why sockets win on software RDMA. */
 static void warn_of_software(struct page *p, const json_t *comparison)
 {
 	if (!compares_transports(comparison) ||
@@ -279,12 +279,12 @@ static void warn_of_software(struct page *p, const json_t *comparison)
 	doc_note(p->doc, DOC_WARN, NULL,
 		 "RDMA here is software (%s)%s: it makes each packet and its checksum on the CPU "
 		 "that sends it, while the kernel's TCP has segmentation offload, so TCP wins wherever bytes count. An "
-		 "adapter does that work without the CPU: nothing here is a statement on adapters.",
+		 "adapter does that work without the CPU, so these figures do not apply to adapters.",
 		 page_text_at(comparison, "environment.rdma_device.driver", "no adapter"),
 		 json_is_true(json_at(comparison, "environment.is_emulated_cpu")) ? " on an emulated CPU" : "");
 }
 
-/* An alternative that did not run as it was meant to is no comparison of what its name says. */
+/* Warns of settings that did not take effect: the alternative then did not run as its name says. */
 static void say_untaken(struct page *p, const json_t *comparison)
 {
 	const json_t *o, *e;
@@ -318,8 +318,8 @@ static void say_comparison(struct page *p, const json_t *comparison)
 {
 	double rounds = json_number_at(comparison, "rounds");
 
-	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s in which all took turns; an "
-		 "improvement above 0 is better, whatever the figure.", page_text_at(comparison, "baseline", "unknown"),
+	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s in which all took turns. An "
+		 "improvement above 0 is better, also of times.", page_text_at(comparison, "baseline", "unknown"),
 		 page_count(p, rounds), rounds == 1 ? "" : "s");
 	if (rounds < BASELINE_ROUNDS)
 		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.",
@@ -332,7 +332,7 @@ static void say_comparison(struct page *p, const json_t *comparison)
 
 /* --- in short --- */
 
-/* "+12.3 %, improvement"; what is the same, or has no verdict, has none here. */
+/* "+12.3 %, improvement"; the verdicts "same" and "unknown" are left out. */
 static const char *change(struct page *p, const json_t *candidate, const char *metric)
 {
 	const json_t *row;

@@ -16,7 +16,7 @@
 
 /* --- charts --- */
 
-/* Charts of an entry: time and bandwidth of operations; of one without operations, the time to connect. */
+/* Charts of an entry: time and bandwidth of its operations, or if it has none, the time to connect. */
 static const struct {
 	const char *id, *title, *y_label, *description;
 	struct page_column curves[4];
@@ -32,7 +32,7 @@ static const struct {
 		{ "p50", "connect_p50_ns", 1e-6, 0 }, { "p99", "connect_p99_ns", 1e-6, 0 } } },
 };
 
-/* Against the sizes, or against the clients if there is one size. */
+/* Draws the charts against the sizes, or if there is only one size, against the clients. */
 static void draw_steps(struct page *p, const char *id, const json_t *steps)
 {
 	bool by_size = figures_count_distinct(steps, "message_bytes") > 1;
@@ -92,7 +92,7 @@ static const char *time_at(struct page *p, const json_t *step, const char *name)
 	return page_ns(p, json_number_at(step, name));
 }
 
-/* The smallest size that has nine tenths of the most bandwidth. */
+/* The smallest size with at least nine tenths of the most bandwidth. */
 static double size_of_most(const json_t *steps, double most)
 {
 	const json_t *step;
@@ -143,7 +143,7 @@ static void answer_churn(struct page *p, const json_t *step)
 		   page_text(p, "%s a second came back.", page_count(p, json_number_at(step, "churn_cycles_per_s"))));
 }
 
-/* The question, and the figures that are the first to look at. */
+/* Adds the entry's question and its main figures. */
 static void answer(struct page *p, const json_t *entry)
 {
 	const json_t *steps = json_object_get(entry, "steps"), *comparison = json_object_get(entry, "comparison");
@@ -163,7 +163,7 @@ static void answer(struct page *p, const json_t *entry)
 		answer_resumed(p, greatest(steps, "connect_resumed_p50_ns"));
 }
 
-/* A list is one value with commas. */
+/* Writes an option; a list becomes one value with commas. */
 static void add_word(struct page *p, FILE *out, const char *name, const json_t *v)
 {
 	const json_t *item;
@@ -223,7 +223,7 @@ static void say_server(struct page *p, const json_t *entry)
 		doc_text(p->doc, NULL, "Server: %s.", why);
 }
 
-/* What is no pass; each line begins with `whose`. */
+/* Lists the criteria that did not pass; each line begins with `whose`. */
 static void say_verdict(struct page *p, const json_t *entry, const char *whose)
 {
 	const json_t *v;
@@ -238,7 +238,7 @@ static void say_verdict(struct page *p, const json_t *entry, const char *whose)
 	}
 }
 
-/* A name of the suite's folder: nothing that leads out of it. */
+/* True if the name cannot lead out of the suite's folder. */
 static bool is_plain(const char *folder)
 {
 	return folder && *folder && *folder != '.' && !strchr(folder, '/');
@@ -358,7 +358,7 @@ static void show_comparisons(struct page *p, const json_t *entries)
 	}
 }
 
-/* What kept entries from being a plain success. */
+/* Lists why entries were not a plain success. */
 static void say_ends(struct page *p, const json_t *entries)
 {
 	const json_t *entry;
@@ -369,7 +369,7 @@ static void say_ends(struct page *p, const json_t *entries)
 		const char *detail = page_text_at(entry, "stop_detail", "");
 
 		if (strcmp(page_text_at(entry, "status", ""), "failed") == 0)
-			doc_item(p->doc, NULL, "%s: did not run; the line on stderr says why", id);
+			doc_item(p->doc, NULL, "%s: did not run; stderr says why", id);
 		if (note)
 			doc_item(p->doc, NULL, "%s: %s", id, note);
 		if (*detail)

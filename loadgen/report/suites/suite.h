@@ -5,11 +5,11 @@
 
 #include "loadgen/report/sections/page.h"
 
-/* All entries in tables that lead to their chapters. */
+/* Tables of all entries, with links to their chapters. */
 void section_suite_summary(struct page *p, const json_t *suite);
-/* What is printed at the end: the summary; of a suite that is one comparison, what that came to. */
+/* The short form that a run of the suite prints: the summary, or if the suite is a single comparison, its result. */
 void section_suite_brief(struct page *p, const json_t *suite);
-/* The chapter of an entry; `next` is the entry behind it, or NULL. */
+/* The chapter of an entry. `next` is the entry after it, to which the chapter links; NULL: none. */
 void section_suite_entry(struct page *p, const json_t *entry, const json_t *next);
 
 #endif
