@@ -13,10 +13,11 @@
 #include "common/host/res.h"
 #include "loadgen/config/config.h"
 #include "loadgen/measurement/series.h"
-#include "loadgen/worker/worker.h"
+#include "loadgen/traffic/worker_stats.h"
 #include "loadgen/traffic/workload.h"
 
 struct hist;
+struct worker;
 
 /* The resource of which a machine had less left than a floor of the run allows (loadgen/verdict/resource_floors.h). */
 enum step_floor { FLOOR_NONE, FLOOR_MEMORY, FLOOR_CPU };

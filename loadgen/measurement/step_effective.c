@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The work that a step actually did (requests, doorbells, polls), whatever the options asked for. See step.h. */
 #include "loadgen/measurement/step.h"
+#include "loadgen/worker/worker.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
 #define RAMPART_LOADGEN_SUITE_H
 
 #include "loadgen/run/run.h"
-#include "loadgen/suites/suite_plan.h"
+#include "loadgen/suites/suite_file.h"
 
 /* Runs all entries, even if some fail, until interrupted or until the team of load hosts is over. Writes suite.json and
  * the report, and prints the summary. Returns the worst exit status, from the worst: interrupted, environment,

@@ -67,9 +67,9 @@ struct waiting *listen_make_waiting(struct shard *s)
 	uint32_t n = s->cfg->shard_waiting + 1;
 	struct waiting *all = calloc(n, sizeof(*all));
 
-	TAILQ_INIT(&s->waiting_free);
+	TAILQ_INIT(&s->listen.free);
 	for (uint32_t i = 0; all && i < n; i++)
-		TAILQ_INSERT_TAIL(&s->waiting_free, &all[i], entry);
+		TAILQ_INSERT_TAIL(&s->listen.free, &all[i], entry);
 	return all;
 }
 
@@ -142,11 +142,11 @@ static struct waiting *waiting_of(struct peer_hold *h)
  * Otherwise a peer that keeps connecting and leaving could starve a host that makes many connections. */
 static bool may_cut(struct shard *s)
 {
-	uint64_t now = clock_now_ns(), from_ns = MAX(s->cut_from_ns, now - CUTS_IN_A_ROW * CUT_EVERY_NS);
+	uint64_t now = clock_now_ns(), from_ns = MAX(s->listen.cut_from_ns, now - CUTS_IN_A_ROW * CUT_EVERY_NS);
 
 	if (from_ns + CUT_EVERY_NS > now)
 		return false;
-	s->cut_from_ns = from_ns + CUT_EVERY_NS;
+	s->listen.cut_from_ns = from_ns + CUT_EVERY_NS;
 	return true;
 }
 
@@ -175,7 +175,7 @@ static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint
 {
 	char text[ADDR_TEXT_MAX];
 
-	if (log_is_due(&s->crowd_log_ns, CROWD_LOG_NS))
+	if (log_is_due(&s->listen.crowd_log_ns, CROWD_LOG_NS))
 		log_warn("shard %u: closed a TCP connection of %s, which has too many: %u of %llu %s",
 			 s->index, addr_host_text(peer, text), n, (unsigned long long)all, where);
 }
@@ -214,16 +214,16 @@ static enum verdict judge_waiting(struct shard *s, const struct waiting *w, uint
 	if (s->tls_open >= s->cfg->max_handshakes) {
 		has_less = peers_count(s->peers, PEERS_TLS, addr_network(&w->peer)) +
 			1 < peers_most(s->peers, PEERS_TLS);
-		if (!has_less && now < s->look_not_before_ns)
+		if (!has_less && now < s->listen.look_not_before_ns)
 			return LET_WAIT;
 		if (has_less ? peek(w->fd) < 0 : is_silent(w->fd) && !gets_on(s, &w->peer))
 			return TURN_AWAY;
 		if (!has_less)
-			s->look_not_before_ns = now + ROOM_RETRY_NS;
+			s->listen.look_not_before_ns = now + ROOM_RETRY_NS;
 		c = choose_evicted(s, has_less);
 		if (!c) {
 			if (has_less)
-				s->look_not_before_ns = s->cut_from_ns + CUT_EVERY_NS;
+				s->listen.look_not_before_ns = s->listen.cut_from_ns + CUT_EVERY_NS;
 			return LET_WAIT;
 		}
 		crowd_out(c);
@@ -237,8 +237,8 @@ static int stop_waiting(struct shard *s, struct waiting *w)
 {
 	peers_give(s->peers, PEERS_WAITING, &w->hold);
 	peers_give(s->server->peers, PEERS_TLS, &w->share);
-	TAILQ_INSERT_HEAD(&s->waiting_free, w, entry);
-	s->n_waiting--;
+	TAILQ_INSERT_HEAD(&s->listen.free, w, entry);
+	s->listen.n_waiting--;
 	return w->fd;
 }
 
@@ -258,7 +258,7 @@ static void turn_away(struct shard *s, struct waiting *w)
 		counter_add(&s->stats.tcp_accepted, 1);
 		counter_add(&s->stats.closed[CLOSE_FAILED], 1);
 	} else {
-		log_crowd(s, &w->peer, peers_count(s->peers, PEERS_WAITING, addr_network(&w->peer)), s->n_waiting,
+		log_crowd(s, &w->peer, peers_count(s->peers, PEERS_WAITING, addr_network(&w->peer)), s->listen.n_waiting,
 			  "that wait for room in this shard (--max-handshakes)");
 		count_crowded_out(s);
 	}
@@ -287,7 +287,7 @@ static void settle(struct shard *s)
 {
 	uint64_t now = clock_now_ns(), until_ns = now + ACCEPT_BUDGET_NS;
 
-	for (int i = 0; s->n_waiting && i < ACCEPT_BUDGET && clock_now_ns() < until_ns; i++) {
+	for (int i = 0; s->listen.n_waiting && i < ACCEPT_BUDGET && clock_now_ns() < until_ns; i++) {
 		struct waiting *w = waiting_of(peers_next(s->peers));
 
 		switch (judge_waiting(s, w, now)) {
@@ -306,7 +306,7 @@ static void settle(struct shard *s)
 /* Returns false, and closes the socket, if its address already has --max-per-address connections. */
 static bool begin_waiting(struct shard *s, int fd, const struct addr *peer)
 {
-	struct waiting *w = TAILQ_FIRST(&s->waiting_free);
+	struct waiting *w = TAILQ_FIRST(&s->listen.free);
 	uint64_t network = addr_network(peer);
 	uint32_t most = server_config_per_address(s->cfg);
 
@@ -319,10 +319,10 @@ static bool begin_waiting(struct shard *s, int fd, const struct addr *peer)
 		close(fd);
 		return false;
 	}
-	TAILQ_REMOVE(&s->waiting_free, w, entry);
+	TAILQ_REMOVE(&s->listen.free, w, entry);
 	w->fd = fd;
 	w->peer = *peer;
-	s->n_waiting++;
+	s->listen.n_waiting++;
 	return true;
 }
 
@@ -337,7 +337,7 @@ static void receive(struct shard *s, int fd, const struct sockaddr_storage *from
 		count_turned_away(s, -ret);
 	} else if (begin_waiting(s, fd, &peer)) {
 		settle(s);
-		if (s->n_waiting > s->cfg->shard_waiting)
+		if (s->listen.n_waiting > s->cfg->shard_waiting)
 			turn_away(s, waiting_of(peers_youngest(s->peers, PEERS_WAITING)));
 	}
 }
@@ -346,10 +346,10 @@ static void receive(struct shard *s, int fd, const struct sockaddr_storage *from
 
 uint64_t listen_idle_ns(const struct shard *s, uint64_t now_ns)
 {
-	uint64_t at_ns = s->accept_paused ? s->accept_not_before_ns : UINT64_MAX;
+	uint64_t at_ns = s->listen.paused ? s->listen.not_before_ns : UINT64_MAX;
 
-	if (s->n_waiting)
-		at_ns = MIN(at_ns, s->look_not_before_ns);
+	if (s->listen.n_waiting)
+		at_ns = MIN(at_ns, s->listen.look_not_before_ns);
 	if (at_ns == UINT64_MAX)
 		return UINT64_MAX;
 	return at_ns > now_ns ? at_ns - now_ns : 0;
@@ -357,21 +357,21 @@ uint64_t listen_idle_ns(const struct shard *s, uint64_t now_ns)
 
 static void pause_accepting(struct shard *s, uint64_t ns)
 {
-	ev_io_stop(s->loop, &s->listen_io);
-	s->accept_paused = true;
-	s->accept_not_before_ns = clock_now_ns() + ns;
+	ev_io_stop(s->loop, &s->listen.io);
+	s->listen.paused = true;
+	s->listen.not_before_ns = clock_now_ns() + ns;
 }
 
 void listen_resume(struct shard *s)
 {
 	if (s->drain_deadline_ns)
 		return;
-	if (s->n_waiting && (has_room(s) || clock_now_ns() >= s->look_not_before_ns))
+	if (s->listen.n_waiting && (has_room(s) || clock_now_ns() >= s->listen.look_not_before_ns))
 		settle(s);
-	if (!s->accept_paused || clock_now_ns() < s->accept_not_before_ns)
+	if (!s->listen.paused || clock_now_ns() < s->listen.not_before_ns)
 		return;
-	s->accept_paused = false;
-	ev_io_start(s->loop, &s->listen_io);
+	s->listen.paused = false;
+	ev_io_start(s->loop, &s->listen.io);
 }
 
 /* With these errors accept(2) fails for every client until some resource is released. Its other errors concern a single
@@ -400,7 +400,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 	for (int i = 0; i < ACCEPT_BUDGET && clock_now_ns() < until_ns; i++) {
 		struct sockaddr_storage ss;
 		socklen_t len = sizeof(ss);
-		int fd = accept4(s->listen_fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd = accept4(s->listen.fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
 			if (is_shortage(errno))
@@ -438,20 +438,20 @@ static int open_tls(struct shard *s, char *err, size_t err_size)
 	int one = 1, ret;
 
 	addr_set_port(&a, port);
-	s->listen_fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->listen_fd < 0) {
+	s->listen.fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->listen.fd < 0) {
 		ret = -errno;
 		snprintf(err, err_size, "cannot make a TCP socket: %s", strerror(-ret));
 		return ret;
 	}
 	/* The rail's first shard binds without SO_REUSEPORT and sets it afterwards, so that a second server cannot join
 	 * the port. */
-	if (setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	    (!first && share_port(s->listen_fd)) ||
-	    bind(s->listen_fd, (struct sockaddr *)&a.ss, a.len) ||
-	    (first && share_port(s->listen_fd)) ||
-	    listen(s->listen_fd, TLS_BACKLOG) ||
-	    getsockname(s->listen_fd, (struct sockaddr *)&a.ss, &len)) {
+	if (setsockopt(s->listen.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    (!first && share_port(s->listen.fd)) ||
+	    bind(s->listen.fd, (struct sockaddr *)&a.ss, a.len) ||
+	    (first && share_port(s->listen.fd)) ||
+	    listen(s->listen.fd, TLS_BACKLOG) ||
+	    getsockname(s->listen.fd, (struct sockaddr *)&a.ss, &len)) {
 		ret = -errno;
 		snprintf(err, err_size, "cannot listen on %s (TLS): %s; %s", addr_text(&a, text),
 			 strerror(-ret), tls_port_advice(s, ret));
@@ -495,21 +495,21 @@ int listen_open(struct shard *s, char *err, size_t err_size)
 
 void listen_start(struct shard *s)
 {
-	ev_io_init(&s->listen_io, on_accept, s->listen_fd, EV_READ);
-	s->listen_io.data = s;
-	ev_io_start(s->loop, &s->listen_io);
+	ev_io_init(&s->listen.io, on_accept, s->listen.fd, EV_READ);
+	s->listen.io.data = s;
+	ev_io_start(s->loop, &s->listen.io);
 }
 
 void listen_close(struct shard *s)
 {
-	if (s->listen_fd < 0)
+	if (s->listen.fd < 0)
 		return;
-	ev_io_stop(s->loop, &s->listen_io);
+	ev_io_stop(s->loop, &s->listen.io);
 	/* Close, so that TCP refuses clients: in the backlog they would wait in vain. */
-	close(s->listen_fd);
-	s->listen_fd = -1;
-	s->accept_paused = false;
+	close(s->listen.fd);
+	s->listen.fd = -1;
+	s->listen.paused = false;
 	/* Not counted as accepted: for their peers it is as if the sockets had stayed in the backlog. */
-	while (s->n_waiting)
+	while (s->listen.n_waiting)
 		close(stop_waiting(s, waiting_of(peers_next(s->peers))));
 }

@@ -10,11 +10,31 @@
 #ifndef RAMPART_SERVER_LISTEN_H
 #define RAMPART_SERVER_LISTEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
+
+#include <ev.h>
 
 struct shard;
 struct waiting;
+
+TAILQ_HEAD(waiting_list, waiting);
+
+/* What listen.c alone reads and writes of a shard, apart from its start and end. */
+struct listen_state {
+	int fd;				/* the TLS socket; -1: closed */
+	ev_io io;
+	bool paused;			/* descriptors or memory are short; until not_before_ns */
+	uint64_t not_before_ns;
+	uint64_t crowd_log_ns;		/* earliest time of the next log line about an address that has too many */
+	struct waiting *waiting;	/* slots for accepted sockets that wait for room */
+	struct waiting_list free;
+	uint32_t n_waiting;
+	uint64_t cut_from_ns;		/* start of the unspent budget of may_cut */
+	uint64_t look_not_before_ns;	/* earliest time to look again for connections that could make room */
+};
 
 /* Binds the shard's RDMA port and TLS socket. If the system is to choose the TLS port, the first shard of all decides
  * it. 0 or -errno, with a line in `err`. */

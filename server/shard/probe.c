@@ -54,7 +54,7 @@ static void cut_off_reader(struct conn *c, uint64_t took_bytes)
 	struct shard *s = c->shard;
 	char peer[ADDR_TEXT_MAX];
 
-	if (log_is_due(&s->reader_log_ns, READER_LOG_NS))
+	if (log_is_due(&s->probing.reader_log_ns, READER_LOG_NS))
 		log_warn("shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its "
 			 "answers in %.1f s (%u x --probe-interval), and must take %u a second", s->index,
 			 addr_text(&c->peer, peer), (unsigned long long)took_bytes,
@@ -117,13 +117,13 @@ static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct shard *s = w->data;
 	uint64_t slices = MAX(s->cfg->probe_interval_ns / probe_slice_ns(s->cfg), 1);
-	uint32_t upto = (uint32_t)(++s->probe_slice * s->cfg->shard_conns / slices);
+	uint32_t upto = (uint32_t)(++s->probing.slice * s->cfg->shard_conns / slices);
 
 	(void)revents;
-	for (; s->probe_next < upto; s->probe_next++)
-		probe_one(s, &s->conns[s->probe_next]);
-	if (s->probe_slice >= slices)
-		s->probe_slice = s->probe_next = 0;
+	for (; s->probing.next < upto; s->probing.next++)
+		probe_one(s, &s->conns[s->probing.next]);
+	if (s->probing.slice >= slices)
+		s->probing.slice = s->probing.next = 0;
 	ev_timer_again(loop, w);
 }
 

@@ -358,9 +358,9 @@ static int make_tables(struct shard *s)
 		return ret;
 	s->conns = calloc(cfg->shard_conns, sizeof(*s->conns));
 	s->resting = calloc(cfg->shard_qps, sizeof(*s->resting));
-	s->waiting = listen_make_waiting(s);
+	s->listen.waiting = listen_make_waiting(s);
 	s->loop = ev_loop_new(EVFLAG_AUTO);
-	if (!s->conns || !s->resting || !s->waiting || !s->loop)
+	if (!s->conns || !s->resting || !s->listen.waiting || !s->loop)
 		return -ENOMEM;
 	for (int i = 0; i < CONN_ST_N; i++)
 		TAILQ_INIT(&s->lists[i]);
@@ -400,7 +400,7 @@ int shard_new(struct server *server, uint32_t index, struct shard **out, char *e
 	s->index = index;
 	s->rail = &s->cfg->rails[index / s->cfg->threads];
 	s->admitted = &server->admitted[index / s->cfg->threads];
-	s->listen_fd = -1;
+	s->listen.fd = -1;
 	ret = shard_make_tls(server, &s->tls_ctx, err, err_size);
 	if (ret)
 		goto err_free;
@@ -534,7 +534,7 @@ void shard_free(struct shard *s)
 	if (s->loop)
 		ev_loop_destroy(s->loop);
 	arrive_free(s);
-	free(s->waiting);
+	free(s->listen.waiting);
 	free(s->resting);
 	free(s->conns);
 	free(s);

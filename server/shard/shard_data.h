@@ -17,6 +17,8 @@
 #include "server/config/config.h"
 #include "server/shard/conn.h"
 #include "server/shard/handover.h"
+#include "server/shard/listen.h"
+#include "server/shard/probe.h"
 #include "server/tables/stats.h"
 
 struct cm_channel;
@@ -62,8 +64,6 @@ struct server {
 	void *arg;
 };
 
-TAILQ_HEAD(waiting_list, waiting);
-
 struct psn_pair {
 	uint32_t client, server;
 	bool used;
@@ -82,7 +82,6 @@ struct shard {
 
 	struct ev_loop *loop;
 	struct pump pump;
-	ev_io listen_io;
 	ev_async drain;			/* shard_drain was called */
 	ev_async publish_now;		/* shard_ask_publish was called */
 	ev_async relieve;		/* another shard has set relieve_for */
@@ -93,19 +92,10 @@ struct shard {
 	uint64_t housekeeping_due_ns;
 	uint64_t trim_due_ns;	/* earliest time at which unused buffers are given back */
 	ev_prepare turn_end;
-	int listen_fd;
-	bool accept_paused;		/* descriptors or memory are short; until accept_not_before_ns */
-	uint64_t accept_not_before_ns;
+	struct listen_state listen;	/* of listen.c */
 	uint64_t accept_log_ns;		/* earliest time of the next log line about clients that were not accepted */
 	uint64_t failed_log_ns;		/* the same for clients that the server failed to serve */
 	char refusal[FRAME_REFUSE_TEXT_MAX + 1];	/* text of the last refusal that names numbers */
-	uint64_t crowd_log_ns;		/* the same for an address that has too many connections */
-	uint64_t reader_log_ns;		/* the same for clients that read too slowly */
-	struct waiting *waiting;	/* listen.c: slots for accepted sockets that wait for room */
-	struct waiting_list waiting_free;
-	uint32_t n_waiting;
-	uint64_t cut_from_ns;		/* listen.c: start of the unspent budget of may_cut */
-	uint64_t look_not_before_ns;	/* earliest time to look again for connections that could make room */
 	struct peers *peers;		/* by address: TLS connections, unused grants, waiting and arriving sockets */
 	uint32_t tls_open;		/* TLS connections, including those open after GRANT or REFUSE */
 	uint64_t drain_deadline_ns;	/* 0: not draining */
@@ -140,8 +130,7 @@ struct shard {
 	bool crowd_is_next;
 	struct session_table *sessions;
 	struct psn_pair *resting;	/* by QP slot: PSNs in quarantine together with the QP */
-	uint64_t probe_slice;		/* slices of the probe interval that have passed */
-	uint32_t probe_next;		/* index of the connection that the liveness probe checks next */
+	struct probe_state probing;	/* of probe.c */
 	uint32_t credits_granted;
 	uint32_t credit_holders;	/* connections with credits, including closing ones */
 	struct stats stats;

@@ -2,7 +2,7 @@
 /* Suites: a file for --suite, with a command line that replaces some of its options. A refusal is one line. */
 #include <stdio.h>
 
-#include "loadgen/suites/suite_plan.h"
+#include "loadgen/suites/suite_file.h"
 #include "tests/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -101,7 +101,7 @@ void peer_connect(struct peer *p)
 {
 	memset(p, 0, sizeof(*p));
 	start_peer(p, open_socket(&p->local));
-	poll(&(struct pollfd){ .fd = srv.shard->listen_fd, .events = POLLIN }, 1, 50 * WAIT_MS);
+	poll(&(struct pollfd){ .fd = srv.shard->listen.fd, .events = POLLIN }, 1, 50 * WAIT_MS);
 	server_turns(2);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of loadgen/suites/suite_plan.c, suite.c and suite_results.c: what is read from a suite, and what becomes
+/* Unit tests of loadgen/suites/suite_file.c, suite.c and suite_results.c: what is read from a suite, and what becomes
  * of its runs. */
 #include "tests/unit/helpers/unit.h"
 

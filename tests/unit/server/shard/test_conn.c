@@ -438,11 +438,11 @@ TEST(accept__too_many_handshakes__waits_until_one_ends)
 	srv.cfg.max_handshakes = 3;
 	server_rig_start();
 	peers_connect(p, 5);
-	server_until(srv.shard->n_waiting == 2);
+	server_until(srv.shard->listen.n_waiting == 2);
 	assert_int_equal(server_n(CONN_ST_TLS_ACCEPT), 3);
 	peer_abort(&p[0]);
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 3);
-	server_until(srv.shard->n_waiting == 1);
+	server_until(srv.shard->listen.n_waiting == 1);
 	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), 4);
 	/* A grant does not make room yet, the end of its TLS connection does: it holds a
 	 * descriptor. */

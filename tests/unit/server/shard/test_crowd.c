@@ -148,7 +148,7 @@ TEST(crowd__busy_with_a_psn_in_use__others_get_in)
 		assert_int_equal(peer_say_hello(&busy[i], 0), FRAME_REFUSE);
 	}
 	fds = crowd(WAITING, sizeof(hello_begin));
-	server_until(srv.shard->n_waiting == WAITING);
+	server_until(srv.shard->listen.n_waiting == WAITING);
 	srv.peers_from = NULL;
 	assert_prompt("that are busy", BUSY);
 	assert_int_equal(server_refused(REFUSE_PSN_CONFLICT), BUSY);

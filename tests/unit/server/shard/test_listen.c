@@ -65,14 +65,14 @@ static void assert_pauses(int err)
 
 	accept_errno = err;
 	peer_connect(&p);
-	assert_true(srv.shard->accept_paused);
+	assert_true(srv.shard->listen.paused);
 	before = accepts;
 	server_turns(20);
 	assert_int_equal(accepts, before);
 	accept_errno = 0;
-	srv.shard->accept_not_before_ns = clock_now_ns();
+	srv.shard->listen.not_before_ns = clock_now_ns();
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
-	assert_false(srv.shard->accept_paused);
+	assert_false(srv.shard->listen.paused);
 	assert_true(peer_handshake(&p));
 	peer_close(&p);
 	server_assert_all_back();
@@ -95,7 +95,7 @@ TEST(accept__connection_aborted__goes_on)
 	server_rig_start();
 	accept_errno = ECONNABORTED;
 	peer_connect(&p);
-	assert_false(srv.shard->accept_paused);
+	assert_false(srv.shard->listen.paused);
 	accept_errno = 0;
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
 	peer_abort(&p);
@@ -252,7 +252,7 @@ CROWD_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room)
 	/* Two each: nobody has less than the third one would have. */
 	assert_int_equal(crowded_out(), 2);
 	assert_true(is_closed(&crowd[0]) && is_closed(&crowd[1]));
-	assert_int_equal(srv.shard->n_waiting, 1);
+	assert_int_equal(srv.shard->listen.n_waiting, 1);
 	assert_int_equal(srv.shard->tls_open, 4);
 	peers_abort(others, 3);
 }
@@ -262,11 +262,11 @@ CROWD_TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_o
 {
 	fill(4);
 	join_crowd(3);
-	assert_int_equal(srv.shard->n_waiting, 3);
+	assert_int_equal(srv.shard->listen.n_waiting, 3);
 	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&crowd[0]));
-	assert_int_equal(srv.shard->n_waiting, 3);
+	assert_int_equal(srv.shard->listen.n_waiting, 3);
 	assert_true(peer_handshake(&other));
 }
 
@@ -296,15 +296,15 @@ CROWD_TEST(accept__another_address_comes_and_goes__few_busy_ones_are_cut)
 CROWD_TEST(accept__no_busy_one_may_be_cut_yet__nobody_is_looked_at)
 {
 	fill(4);
-	srv.shard->cut_from_ns = clock_now_ns() + 60 * NS_PER_S;
+	srv.shard->listen.cut_from_ns = clock_now_ns() + 60 * NS_PER_S;
 	connect_from("127.0.0.12", &other);
-	assert_int_equal(srv.shard->n_waiting, 1);
+	assert_int_equal(srv.shard->listen.n_waiting, 1);
 	peeks = 0;
 	server_turns(20);
 	assert_int_equal(peeks, 0);
 	assert_int_equal(crowded_out(), 0);
 	/* As if the time had come. */
-	srv.shard->cut_from_ns = srv.shard->look_not_before_ns = 0;
+	srv.shard->listen.cut_from_ns = srv.shard->listen.look_not_before_ns = 0;
 	server_until(crowded_out() == 1);
 	assert_true(is_closed(&crowd[0]));
 	assert_true(peer_handshake(&other));
@@ -316,7 +316,7 @@ CROWD_TEST(accept__full_of_busy_ones_that_were_looked_at__the_oldest_makes_room)
 	fill(10);
 	join_crowd(1);
 	server_turns(3);
-	assert_int_equal(srv.shard->n_waiting, 1);
+	assert_int_equal(srv.shard->listen.n_waiting, 1);
 	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&crowd[0]));
@@ -335,15 +335,15 @@ CROWD_TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_go
 	assert_int_equal(srv.shard->tls_open, 2);
 	srv.peers_from = "127.0.0.1";
 	join_crowd(3);
-	assert_int_equal(srv.shard->n_waiting, 3);
+	assert_int_equal(srv.shard->listen.n_waiting, 3);
 	assert_int_equal(crowded_out(), 0);
 	connect_from("127.0.0.13", &c);
-	assert_int_equal(srv.shard->n_waiting, 3);
+	assert_int_equal(srv.shard->listen.n_waiting, 3);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&crowd[4]));
 	/* Who has least is next, though others came before. */
 	peer_abort(&b);
-	server_until(srv.shard->n_waiting == 2);
+	server_until(srv.shard->listen.n_waiting == 2);
 	assert_true(peer_handshake(&c));
 	assert_true(all_open(crowd + 2, 2));
 	peer_abort(&c);
@@ -393,16 +393,16 @@ CROWD_TEST(accept__full_of_silent_ones_of_an_address_that_gets_on__all_wait)
 	srv.silent_ms = 700;
 	join_crowd(2);
 	make_deaf(&crowd[5]);
-	srv.shard->look_not_before_ns = 0;
+	srv.shard->listen.look_not_before_ns = 0;
 	server_turns(3);
-	assert_int_equal(srv.shard->n_waiting, 2);
+	assert_int_equal(srv.shard->listen.n_waiting, 2);
 	assert_int_equal(crowded_out(), 0);
 	/* Another address that wants in has nothing to do with that. */
 	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	/* As if nothing of it had got on for long. */
 	peers_note_progress(srv.shard->peers, addr_network(&server_only(CONN_ST_HELLO)->peer), 1);
-	srv.shard->look_not_before_ns = 0;
+	srv.shard->listen.look_not_before_ns = 0;
 	server_until(crowded_out() > 1);
 	srv.silent_ms = 0;
 }
@@ -416,9 +416,9 @@ CROWD_TEST(accept__storm_of_one_address__all_get_their_turn)
 	assert_true(peer_handshake(&crowd[0]));
 	srv.silent_ms = 600;
 	join_crowd(ALL - PLACES);
-	assert_int_equal(srv.shard->n_waiting, ALL - PLACES);
+	assert_int_equal(srv.shard->listen.n_waiting, ALL - PLACES);
 	for (int i = 0; i < ALL; i++) {
-		srv.shard->look_not_before_ns = 0;
+		srv.shard->listen.look_not_before_ns = 0;
 		assert_true(i == 0 || peer_handshake(&crowd[i]));
 		peer_abort(&crowd[i]);
 	}
@@ -433,7 +433,7 @@ CROWD_TEST(accept__full_and_more_of_the_same_address__waits)
 	fill(4);
 	join_crowd(2);
 	server_turns(20);
-	assert_int_equal(srv.shard->n_waiting, 2);
+	assert_int_equal(srv.shard->listen.n_waiting, 2);
 	assert_int_equal(crowded_out(), 0);
 	assert_true(all_open(crowd, 6));
 	for (int i = 0; i < 6; i++) {
@@ -457,10 +457,10 @@ CROWD_TEST(accept__full_of_silent_ones__of_one_address_the_silent_give_way)
 	/* One that has said something takes the place of one that has not. */
 	srv.silent_ms = 0;
 	peer_connect(&busy);
-	assert_int_equal(srv.shard->n_waiting, 1);
+	assert_int_equal(srv.shard->listen.n_waiting, 1);
 	begin_to_speak(&busy);
 	srv.silent_ms = 500;
-	srv.shard->look_not_before_ns = 0;
+	srv.shard->listen.look_not_before_ns = 0;
 	server_until(crowded_out() == 2);
 	assert_true(is_closed(&crowd[0]));
 	assert_false(is_closed(&busy));
@@ -496,7 +496,7 @@ CROWD_TEST(accept__nothing_to_answer_for_long__gives_way)
 	server_turns(5);
 	assert_int_equal(crowded_out(), 0);
 	srv.untold_ms = 1000;
-	srv.shard->look_not_before_ns = 0;
+	srv.shard->listen.look_not_before_ns = 0;
 	server_until(crowded_out() == 1);
 	assert_true(is_closed(&crowd[0]));
 	peer_abort(&busy);
@@ -516,10 +516,10 @@ CROWD_TEST(accept__full_of_granted_ones__their_tls_ends_and_the_session_stays)
 	srv.silent_ms = 0;
 	peer_abort(&other);
 	peer_connect(&other);
-	assert_int_equal(srv.shard->n_waiting, 1);
+	assert_int_equal(srv.shard->listen.n_waiting, 1);
 	assert_int_equal(send(tls_fd(other.tls), "\x16", 1, 0), 1);
 	srv.silent_ms = 500;
-	srv.shard->look_not_before_ns = 0;
+	srv.shard->listen.look_not_before_ns = 0;
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
 	assert_int_equal(server_n(CONN_ST_GRANTED), 1);
 	peer_prove(&crowd[0]);
@@ -581,11 +581,11 @@ TEST(accept__max_per_address_and_no_room__closed_at_once)
 	srv.cfg.max_per_address = 2;
 	server_rig_start();
 	peers_connect(p, 3);
-	assert_int_equal(srv.shard->n_waiting, 1);
+	assert_int_equal(srv.shard->listen.n_waiting, 1);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&p[2]));
 	peer_abort(&p[0]);
-	server_until(srv.shard->n_waiting == 0);
+	server_until(srv.shard->listen.n_waiting == 0);
 	assert_true(peer_handshake(&p[1]));
 	peer_abort(&p[1]);
 	peer_abort(&p[2]);

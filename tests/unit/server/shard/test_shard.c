@@ -194,10 +194,10 @@ TEST(housekeeping__out_of_descriptors__woken_to_accept_again)
 	assert_false(is_due());
 	fd = dial("127.0.0.1", srv.server.tls_port);
 	before = unit_limit_descriptors(0);
-	for (int i = 0; i < 200 && !srv.shard->accept_paused; i++)
+	for (int i = 0; i < 200 && !srv.shard->listen.paused; i++)
 		server_wait();
 	unit_limit_descriptors(before);
-	assert_true(srv.shard->accept_paused);
+	assert_true(srv.shard->listen.paused);
 	server_turn();
 	assert_true(due_in_s() <= 0.101);
 	server_until(server_n(CONN_ST_TLS_ACCEPT) == 1);
@@ -347,7 +347,7 @@ TEST(release__clients_in_every_state__nothing_of_them_is_held)
 	assert_int_equal(server_closed(CLOSE_HANDED_OVER), 1);
 	assert_int_equal(server_controls(), 1);
 	/* Who comes now, or stayed, hears it from TCP. */
-	assert_int_equal(srv.shard->listen_fd, -1);
+	assert_int_equal(srv.shard->listen.fd, -1);
 	assert_int_equal(recv(tls_fd(hello.tls), buf, 1, 0), 0);
 	peer_forget(&hello);
 	peer_forget(&control);
@@ -360,12 +360,12 @@ TEST(release__a_client_waits__its_socket_is_closed_and_not_counted)
 
 	srv.cfg.max_handshakes = 2;
 	server_rig_start();
-	while (!srv.shard->n_waiting && n < 4)
+	while (!srv.shard->listen.n_waiting && n < 4)
 		peer_connect(&p[n++]);
-	assert_int_equal(srv.shard->n_waiting, 1);
+	assert_int_equal(srv.shard->listen.n_waiting, 1);
 	shard_release(srv.shard);
-	assert_false(ev_is_active(&srv.shard->listen_io));
-	assert_int_equal(srv.shard->n_waiting, 0);
+	assert_false(ev_is_active(&srv.shard->listen.io));
+	assert_int_equal(srv.shard->listen.n_waiting, 0);
 	/* The client that waited was not accepted. */
 	assert_int_equal(server_closed(CLOSE_DRAINING), 2);
 	assert_int_equal(counter_get(&srv.shard->stats.tcp_accepted), 2);

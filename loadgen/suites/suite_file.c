@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads suites. See suite_plan.h. An entry's options become a command line, which is read with the table of
+/* Reads suites. See suite_file.h. An entry's options become a command line, which is read with the table of
  * performance_test's own options. */
-#include "loadgen/suites/suite_plan.h"
+#include "loadgen/suites/suite_file.h"
 
 #include <ctype.h>
 #include <errno.h>
