@@ -258,8 +258,8 @@ static void turn_away(struct shard *s, struct waiting *w)
 		counter_add(&s->stats.tcp_accepted, 1);
 		counter_add(&s->stats.closed[CLOSE_FAILED], 1);
 	} else {
-		log_crowd(s, &w->peer, peers_count(s->peers, PEERS_WAITING, addr_network(&w->peer)), s->listen.n_waiting,
-			  "that wait for room in this shard (--max-handshakes)");
+		log_crowd(s, &w->peer, peers_count(s->peers, PEERS_WAITING, addr_network(&w->peer)),
+			  s->listen.n_waiting, "that wait for room in this shard (--max-handshakes)");
 		count_crowded_out(s);
 	}
 	close(stop_waiting(s, w));

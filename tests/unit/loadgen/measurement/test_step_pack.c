@@ -16,6 +16,7 @@
 #include "loadgen/measurement/step.h"
 #include "loadgen/measurement/step_fields.h"
 #include "loadgen/measurement/step_pack.h"
+#include "loadgen/worker/worker.h"
 
 #define HOSTS_MAX 9
 #define TARGET 40

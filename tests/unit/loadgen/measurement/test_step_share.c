@@ -11,6 +11,7 @@
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
 #include "loadgen/measurement/step.h"
+#include "loadgen/worker/worker.h"
 
 struct worker {
 	struct worker_stats stats;
