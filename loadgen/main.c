@@ -28,7 +28,7 @@ static int with_stdout(int status)
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	log_error("cannot write to stdout: %s", errno ? strerror(errno) : "something of it was lost");
+	log_error("cannot write to stdout: %s", errno ? strerror(errno) : "some of the output was lost");
 	return EXIT_ENVIRONMENT;
 }
 

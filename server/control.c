@@ -477,7 +477,7 @@ static bool has_room(struct control *t, bool of_this_machine)
 	if (!one)
 		return false;
 	if (log_is_due(&t->crowd_log_ns, CROWD_LOG_NS))
-		log_warn("all %u control sessions are taken: ended the one of %s to make room for a client whose "
+		log_warn("all %u control sessions are taken: ended one of %s to make room for a client whose "
 			 "address has none", CONTROL_SESSIONS_MAX, addr_host_text(&one->peer, peer));
 	tls_io_say_bye(&one->io);
 	end_session(one, CLOSE_CROWDED_OUT);

@@ -557,7 +557,9 @@ int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
 
 void ep_qp_destroy(struct ep *ep, struct ibv_qp *qp, uint32_t cq_index)
 {
-	if (ibv_destroy_qp(qp))
-		log_error("ibv_destroy_qp failed on %s", ep->dev->name);
+	int err = ibv_destroy_qp(qp);
+
+	if (err)
+		log_error("cannot destroy a queue pair of %s (ibv_destroy_qp): %s", ep->dev->name, strerror(err));
 	ep->cqs[cq_index].room++;
 }

@@ -240,10 +240,12 @@ bool region_source(const struct region_pool *p, uint32_t region, uint64_t offset
 void region_put(struct region_pool *p, uint32_t region)
 {
 	struct slot *s = &p->slots[region];
+	int err;
 
 	assert(s->mw);
-	if (ibv_dealloc_mw(s->mw))
-		log_error("ibv_dealloc_mw failed");
+	err = ibv_dealloc_mw(s->mw);
+	if (err)
+		log_error("cannot free a memory window (ibv_dealloc_mw): %s", strerror(err));
 	s->mw = NULL;
 	/* To the end of the list, because the first one may be half cleared. */
 	s->next = REGION_NONE;

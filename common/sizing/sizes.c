@@ -143,7 +143,7 @@ uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards)
 /* --- memory that peers can take --- */
 
 /* A client holds as many buffers as it has credits, one more for a record that has come in part, and one for a GOODBYE;
- * and as many as its credits again while the kernel sends from them. */
+ * with zerocopy as many as its credits again, while the kernel sends from them. */
 static uint64_t buffers_of_client(const struct sizes_server *s)
 {
 	return s->credits * (s->zerocopy ? 2 : 1) + 2;

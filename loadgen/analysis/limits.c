@@ -37,7 +37,8 @@ struct limit {
 	double used, limit, clients, base, per_client;	/* per_client is NAN or 0 where the use does not grow */
 };
 
-/* The sizes of the server. `credits` is NAN unless they are consistent with the receive buffers that it reported. */
+/* The server's sizes. `credits` is NAN if it is unknown, or if the server reported too few receive buffers for so many
+ * credits. */
 struct setup {
 	double max_clients, threads, credits, depth;	/* depth: receive buffers of a shard, without the batch */
 	double slab_per_client;				/* bytes of slab for each further client of --max-clients */

@@ -88,12 +88,14 @@ static int look(const struct arguments *a)
 	process_check("", &f);
 	if (a->way.host)
 		server_check(&a->way, &f);
+	errno = 0;
 	if (a->json)
 		ret = print_json(&f);
 	else
 		findings_print(&f, stdout);
 	if (ret || fflush(stdout) || ferror(stdout)) {
-		utf8_print_line(stderr, "%s: cannot write to stdout", spec.program);
+		utf8_print_line(stderr, "%s: cannot write to stdout: %s", spec.program,
+				errno ? strerror(errno) : "out of memory, or some of the output was lost");
 		return EXIT_STATUS_UNCHECKED;
 	}
 	return findings_status(&f);

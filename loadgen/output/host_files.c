@@ -162,10 +162,10 @@ static void tell_left_out(uint32_t rank, const char *host, uint32_t n, const cha
 	char name[64], shown[64];
 
 	if (n)
-		log_warn("host %s (rank %u) handed in %u files that are left out, the first being '%s': only files "
-			 "that a run writes are taken, "
-			 "%d at most, of %d MiB together", utf8_show(host, name, sizeof(name)), rank, n,
-			 utf8_show(first, shown, sizeof(shown)), FILES_MAX, HOST_FILES_MAX >> 20);
+		log_warn("left out %u of the files from host %s (rank %u), the first being '%s': only files that a run "
+			 "writes are kept, at most %d of them and %d MiB in total", n,
+			 utf8_show(host, name, sizeof(name)), rank, utf8_show(first, shown, sizeof(shown)), FILES_MAX,
+			 HOST_FILES_MAX >> 20);
 }
 
 uint32_t host_files_write(struct results *r, uint32_t rank, const char *host, const json_t *files)

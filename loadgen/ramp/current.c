@@ -213,7 +213,8 @@ static void take_moment(const struct crew *crew, struct step_moment *m)
 {
 	m->now_ns = clock_now_ns();
 	if (res_usage_self(&m->generator) || res_machine_cpu(&m->machine))
-		log_warn("cannot read this process's resources");
+		log_warn("cannot read this process's resources, or the machine's CPU time, in /proc: they are null in "
+			 "this step");
 	m->payload_bytes = CREW_SUM(crew, bytes_sent) + CREW_SUM(crew, bytes_received);
 	m->one_sided_bytes = CREW_SUM(crew, one_sided_bytes);
 	json_decref(m->network);

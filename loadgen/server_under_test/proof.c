@@ -47,7 +47,7 @@ static int prove(struct proof_one *o, char *err, size_t err_size)
 	struct control_config c = sut_control_config(o->sut, o->rail);
 	int ret = control_new(&c, o->all->loop, on_answer, o, &o->control, err, err_size);
 
-	/* A new session has no request in flight. */
+	/* -EBUSY cannot happen: a new session has no request in flight. */
 	return ret || control_request(o->control, CONTROL_INFO) ? ret : -EBUSY;
 }
 

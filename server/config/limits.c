@@ -115,9 +115,9 @@ static int share_descriptors(struct server_config *c, const struct sizes_server 
 	}
 	left = have - own;
 	if (left < of_clients)
-		log_warn("the limit of open files (ulimit -n) leaves %llu for clients over tcp and tls; --max-clients "
-			 "%llu would need "
-			 "%llu: raise it by %llu, or leave them out of --transports", (unsigned long long)left,
+		log_warn("the limit of open files (ulimit -n) leaves %llu for clients over tcp and tls, but "
+			 "--max-clients %llu can take %llu: raise the limit by %llu, lower --max-clients, or leave tcp "
+			 "and tls out of --transports", (unsigned long long)left,
 			 (unsigned long long)c->max_clients, (unsigned long long)of_clients,
 			 (unsigned long long)(of_clients - left));
 	c->shard_waiting = sizes_waiting(c->shard_clients, left - MIN(left, of_clients), shards);

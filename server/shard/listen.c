@@ -180,8 +180,8 @@ static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint
 			 s->index, addr_host_text(peer, text), n, (unsigned long long)all, where);
 }
 
-/* Closes a connection to make room. After the GRANT only TLS closes: the session stays. A client that has left already
- * makes room too, but counts as failed, not as crowded out. */
+/* Closes a connection to make room. After the GRANT only TLS closes: the session stays. A client that has
+ * already left makes room too, but counts as failed, not as crowded out. */
 static void crowd_out(struct conn *c)
 {
 	struct shard *s = c->shard;

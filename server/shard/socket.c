@@ -59,8 +59,8 @@ static uint8_t *make_pushed(uint32_t bytes)
 	return p;
 }
 
-/* Spare buffers: each client can hold one for a partly received record, one for a GOODBYE, and as many as it has
- * credits while the kernel sends from them. Buffers take memory only once they are used. */
+/* Spare buffers: each client can hold one for a partly received record and one for a GOODBYE; with zerocopy also as
+ * many as it has credits, while the kernel sends from them. Buffers take memory only once they are used. */
 int socket_make(struct shard *s, char *err, size_t err_size)
 {
 	const struct server_config *cfg = s->cfg;

@@ -42,7 +42,7 @@ void steps_table(struct page *p);
 void steps_say_caveats(struct page *p);
 void table_capacities(struct page *p);		/* as in the verdict */
 
-/* Figures one way, by direction and by kind; part of the section on latency. */
+/* Two tables: one-way times, and operations by direction or kind. Part of the section on latency. */
 void parts_add(struct page *p);
 
 /* The answers to a newcomer's three questions; part of the verdict. */

@@ -6,7 +6,7 @@
 
 #include "loadgen/report/sections/page.h"
 
-/* Most steps of a curve or table; the others are not shown. */
+/* A curve or table shows at most this many steps; the rest are left out. */
 #define FIGURES_STEPS_MAX 512u
 
 /* True if one of the steps has the figure. */
