@@ -206,9 +206,8 @@ static void warn_of_foreign_lists(const struct certificates *c, uint32_t n)
 {
 	if (n)
 		log_warn("revocation list %s: the CAs of %u of its lists are not in %s: such a list counts only for "
-			 "clients that "
-			 "send the CA's certificate, and a long one makes their handshakes longer: add the "
-			 "certificates of those CAs", c->files.path[TLS_FILE_CRL], n, c->files.path[TLS_FILE_CA]);
+			 "clients that send the CA's certificate, and a long one makes their handshakes longer: add "
+			 "the certificates of those CAs", c->files.path[TLS_FILE_CRL], n, c->files.path[TLS_FILE_CA]);
 }
 
 static void warn_of_all(const struct certificates *c)

@@ -350,8 +350,7 @@ static bool wait_for_signal(struct main_loop *m)
 	/* Warn only once the server serves: one that cannot start must print a single line, the reason. */
 	if (geteuid() == 0)
 		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock "
-			 "enough "
-			 "memory (ulimit -l)");
+			 "enough memory (ulimit -l)");
 	if (!print_ready(m->server)) {
 		log_error("cannot write the ready line to stdout: %s", strerror(errno));
 		return false;

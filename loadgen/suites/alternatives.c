@@ -302,8 +302,8 @@ static int make_all(struct space *s, const struct loadgen_config *base, int argc
 	out->rounds = opts_given(&loadgen_options, argc, argv, "repeat") ? base->repeat : ROUNDS_DEFAULT;
 	if (n > COMPARE_ALTERNATIVES_MAX || n * out->rounds > COMPARE_RUNS_MAX)
 		return alt_refuse(s, "--compare: %llu combinations in %llu rounds are too many runs; allowed: %d "
-				     "combinations and "
-			      "%d runs; compare fewer values, or give a smaller --repeat", (unsigned long long)n,
+			      "combinations and %d runs; compare fewer values, or give a smaller "
+			      "--repeat", (unsigned long long)n,
 			      (unsigned long long)out->rounds, COMPARE_ALTERNATIVES_MAX, COMPARE_RUNS_MAX);
 	make_title(s, out->title, sizeof(out->title));
 	out->v = calloc(n, sizeof(*out->v));

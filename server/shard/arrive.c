@@ -272,8 +272,7 @@ int arrive_open(struct shard *s, char *err, size_t err_size)
 		ret = -errno;
 		snprintf(err, err_size, "cannot listen on %s (TCP): %s; %s", addr_text(&a, text), strerror(-ret),
 			 ret == -EADDRINUSE ? "another program has this port: choose another with --rdma-port, or "
-					      "leave tcp out "
-			 "of --transports" : "check --bind");
+			 "leave tcp out of --transports" : "check --bind");
 		return ret;
 	}
 	s->tcp_port = addr_port(&a);

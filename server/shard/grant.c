@@ -167,8 +167,8 @@ static enum refuse_code no_credits(struct shard *s, const struct frame_hello *h,
 		return no_room(s, soon, REFUSE_FULL, "this shard has no receive buffers left", why);
 	return no_room(s, soon, REFUSE_NO_RESOURCES,
 		       words(s, "%u receive buffers (--srq-depth, --cq-depth, --threads) for up to %u clients: this "
-				"one needs %u, "
-			     "too many to leave the others theirs", s->cfg->recv_depth, s->cfg->shard_clients,
+			     "one needs %u, too many to leave the others "
+			     "theirs", s->cfg->recv_depth, s->cfg->shard_clients,
 			     h->queue_depth), why);
 }
 

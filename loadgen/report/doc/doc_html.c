@@ -163,8 +163,7 @@ static void chart(struct page *p, const json_t *b)
 	put_any(p, "<figcaption>%s</figcaption>\n", title);
 	if (strncmp(svg, "<svg", 4) != 0 || !tag_end) {
 		html_put(p, "<p class=\"note warn\"><strong><span aria-hidden=\"true\">!</span> This chart has nothing "
-			    "to "
-		    "show.</strong> %s</p>\n</figure>\n", detail);
+		    "to show.</strong> %s</p>\n</figure>\n", detail);
 		return;
 	}
 	html_put(p, "<svg role=\"img\" aria-labelledby=\"%s.t %s.d\"", id, id);

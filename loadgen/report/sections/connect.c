@@ -93,8 +93,7 @@ static const struct shown_percentile {
 	  "stages-p50-none", "The medians are not known: they need 5 connections in a step.", { ALL_STAGES(".p50") } },
 	{ "p99", "stages_p99", "stages-p99-chart", "Connection stages, p99", "p99 of each stage, ms",
 	  "The p99 of the stages. A connection that is slow in one stage is rarely slow in all, so their sum is above "
-	  "the "
-	  "p99 of the whole.",
+	  "the p99 of the whole.",
 	  "stages-p99-none", "The p99 of the stages is not known: it needs 299 connections in a step.",
 	  { ALL_STAGES(".p99") } },
 };

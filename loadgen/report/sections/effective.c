@@ -124,8 +124,7 @@ static void table_threads(struct page *p, const json_t *step)
 {
 	struct doc_table *t = page_table(p, "effective", page_text(p,
 								   "With %s, from ibv_query_qp or getsockopt of one "
-								   "connection "
-					 "of each thread, sched_getaffinity and sched_getcpu",
+					 "connection of each thread, sched_getaffinity and sched_getcpu",
 					 page_clients(p, json_number_at(step, "target_clients"))),
 					 "what;server;generator");
 

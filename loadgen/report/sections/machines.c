@@ -150,8 +150,7 @@ static void show_cpu(struct page *p, const struct samples *s)
 	mark(p, &c);
 	page_chart(p, page_text(p, "machines-cpu-%s", s->side), page_text(p, "CPUs of the %s's machine", s->side), &c,
 		   page_text(p, "CPUs of the %s's machine in user, system, softirq and idle time, and those of its "
-				"process, "
-			     "against time.", s->side));
+			     "process, against time.", s->side));
 }
 
 static void show_both(struct page *p, const struct samples *s, const char *id, const char *title, const char *y_label,

@@ -124,8 +124,7 @@ static void say_faults(struct page *p, const struct known *known)
 		doc_note(p->doc, DOC_WARN, "network-faults",
 			 "The devices counted signs of a faulty network "
 			 "(%s): packets were lost or came in the wrong order, a receiver had no buffer, or the path "
-			 "was "
-			 "congested. This costs latency.", text);
+			 "was congested. This costs latency.", text);
 	else
 		doc_text(p->doc, "network-clean",
 			 "As far as the devices count it, nothing was sent again, arrived out of sequence, or "
@@ -165,8 +164,7 @@ void section_network(struct page *p)
 		doc_text(p->doc, "network-loopback",
 			 "Server and generator are on one machine, so RDMA between them does not reach a "
 			 "wire: which bytes a network would carry is not known. Packets are those of both ends, if the "
-			 "device "
-			 "counts them.");
+			 "device counts them.");
 	if (known.netdev)
 		doc_text(p->doc, "network-shared",
 			 "The RDMA device counts no bytes. Those shown were counted by its network interface, "

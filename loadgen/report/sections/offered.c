@@ -90,8 +90,7 @@ static void draw_latency(struct page *p, const struct curve *c, const struct cur
 	mark(&chart, c);
 	page_chart(p, page_text(p, "%s-chart", id), "Latency against offered load", &chart,
 		   "Percentiles of the round trip, counted from when operations were due, over the operations a second "
-		   "that were "
-		   "offered; both axes logarithmic.");
+		   "that were offered; both axes logarithmic.");
 }
 
 static void draw_achieved(struct page *p, const struct curve *c, const struct curve *bases, const char *id)
@@ -107,8 +106,7 @@ static void draw_achieved(struct page *p, const struct curve *c, const struct cu
 	mark(&chart, c);
 	page_chart(p, page_text(p, "%s-achieved-chart", id), "Achieved against offered load", &chart,
 		   "Operations that ended a second over those that were offered: they lie on the straight line as long "
-		   "as server "
-		   "and generator keep up.");
+		   "as server and generator keep up.");
 }
 
 static const char *mark_of(struct page *p, const struct curve *c, const struct offered_point *at)
@@ -214,8 +212,7 @@ void section_offered(struct page *p)
 	doc_text(p->doc, NULL, "An open loop offered the server several rates, one after the other, whether or not it "
 			       "kept up. Up to the "
 		 "knee, more load costs little latency. The other sections show the steps with %s operations a second, "
-		 "the most "
-		 "that was kept up with.", page_count(p, rate));
+		 "the most that was kept up with.", page_count(p, rate));
 	say_search(p);
 	for (size_t i = 0; i < p->points->n; i++)
 		show_curve(p, &p->points->v[i], i);

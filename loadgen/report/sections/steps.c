@@ -48,8 +48,7 @@ static const struct {
 		{ "SENDs#/s", "sends_per_s", 1, 0 }, { "messages in a SEND#", "throughput_msgs_per_s/sends_per_s", 1,
 						       2 } } },
 	{ "steadiness", "Steadiness: how throughput and p99 changed over the measured time, and the time in which a "
-			"thread of the "
-	  "generator did not run, or no reply came.", {
+	  "thread of the generator did not run, or no reply came.", {
 		{ "intervals#", "drift.intervals", 1, 0 }, { "throughput changed#%", "drift.throughput_ratio", 100, 1 },
 		{ "p99 changed#%", "drift.p99_ratio", 100, 1 }, { "generator late#s", "clock_late_ns", 1e-9, 2 },
 		{ "replies stalled#s", "reply_stall_ns", 1e-9, 2 } } },

@@ -42,13 +42,11 @@ static void add_place_badges(struct page *p)
 			  "--transport auto found no RDMA device on the generator's machine: messages went over TCP, "
 			  "not over RDMA." :
 			  "Messages went over the kernel's sockets, not over RDMA. Packet sequence numbers of queue "
-			  "pairs do not "
-			  "apply.");
+			  "pairs do not apply.");
 	if (json_is_true(json_at(env, "rdma_device.is_software")))
 		doc_badge(p->doc, DOC_WARN, "badge-software", "software RDMA",
 			  page_text(p, "The device %s is software (Soft-RoCE or siw): its times and rates are not "
-				       "those of an "
-				    "adapter.", device ? device : ""));
+				    "those of an adapter.", device ? device : ""));
 	if (json_is_true(json_at(env, "is_emulated_cpu")))
 		doc_badge(p->doc, DOC_WARN, "badge-emulated", "emulated CPU", "Each instruction is emulated, so "
 			  "everything takes many times as long as on hardware. Counts are valid, times and rates are "

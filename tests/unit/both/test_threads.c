@@ -540,8 +540,7 @@ TEST(iterations__any_workload__so_many_of_each_client)
 	run_iterations("--clients 4 --threads 2 --workload mixed --mix 1:1:1 --verify --iterations 50", 4, 64);
 	run_iterations("--clients 4 --threads 2 --workload duplex --message-size 100 --iterations 50", 4, 100);
 	run_iterations("--clients 4 --threads 2 --workload large --operation write-imm --inflight 2 --message-size "
-		       "100000 "
-		       "--chunk 16k --iterations 50", 4, 100000);
+		       "100000 --chunk 16k --iterations 50", 4, 100000);
 	run_iterations("--clients 4 --threads 2 --workload large --operation write-imm --verify --message-size 100000 "
 		       "--chunk 16k --iterations 50", 4, 100000);
 	run_iterations("--clients 4 --threads 2 --workload pingpong --rate 4000 --iterations 50", 4, 64);

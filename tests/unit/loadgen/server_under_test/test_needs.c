@@ -96,8 +96,7 @@ TEST(met__server_gives_too_little__the_option_is_named)
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"receive_buffers\": "
 		  "7999}}", "the server's 7999 (its --srq-depth" },
 		{ "{\"config\": {\"credits\": 8, \"message_bytes\": 64, \"max_clients\": 1000, \"receive_buffers\": "
-		  "15998}, "
-		  "\"rails\": [1, 2]}", "the server's 7999 (its --srq-depth" },
+		  "15998}, \"rails\": [1, 2]}", "the server's 7999 (its --srq-depth" },
 	};
 	char text[224];
 

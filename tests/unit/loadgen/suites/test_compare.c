@@ -147,8 +147,8 @@ TEST(compare__several_keys__all_combinations)
 	assert_refused("--compare inline=off,auto --compare inline=64,128", "--compare: inline is set twice");
 	/* 8 x 8 x 2 combinations; 4 x 100 runs. */
 	assert_refused("--compare post-list=1,2,3,4,5,6,7,8 --compare coalesce=1,2,3,4,5,6,7,8 --compare "
-		       "inline=off,auto "
-		       "--workload small", "--compare: 128 combinations in 5 rounds are too many runs; allowed: 64");
+		       "inline=off,auto --workload "
+		       "small", "--compare: 128 combinations in 5 rounds are too many runs; allowed: 64");
 	assert_refused("--compare post-list=1,2 --compare inline=off,auto --repeat 100",
 		       "--compare: 4 combinations in 100 rounds are too many runs");
 	assert_int_equal(parse("--compare post-list=1,2 --repeat 100"), 0);

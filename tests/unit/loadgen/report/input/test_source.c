@@ -59,8 +59,7 @@ TEST(open__run_that_did_not_end__how_far_it_came)
 			"{\"t\": 2.25, \"event\": \"phase\", \"phase\": \"connecting\"}\n"
 			"{\"t\": 7.5, \"event\": \"sample\", \"clients\": 500, \"connected\": 123}\n{\"t\": 8, \"ev");
 	expect_refused("the run did not end: no run.json; by events.ndjson it was at 500 clients (123 connected), in "
-		       "the phase "
-		       "connecting after 7.5 s");
+		       "the phase connecting after 7.5 s");
 }
 
 TEST(open__run_that_came_to_no_step__says_so)
@@ -160,9 +159,8 @@ TEST(events__damaged_or_cut_off__skipped_and_counted)
 	report_rig_file(D, "run.json", "{\"schema_version\": 1}");
 	report_rig_file(D, "events.ndjson",
 			"{\"t\": 1, \"event\": \"sample\", \"connected\": 1}\n[]\n{\"event\": \"sample\"}\n{\"t\": "
-			"\"1\", "
-			"\"event\": \"sample\"}\n\n{\"t\": 2, \"event\": \"sample\", \"connected\": 2}\n{\"t\": 3, "
-			"\"event\": \"sample\"");
+			"\"1\", \"event\": \"sample\"}\n\n{\"t\": 2, \"event\": \"sample\", \"connected\": 2}\n{\"t\": "
+			"3, \"event\": \"sample\"");
 	s = opened();
 	assert_int_equal(s->n_samples, 2);
 	assert_int_equal(s->damaged, 5);
