@@ -95,7 +95,8 @@ int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_siz
 		snprintf(err, err_size, "--device %s: no such RDMA device; `ibv_devices` lists them", name);
 	else
 		snprintf(err, err_size, "%s%s: no active port with an IP address; bring the network "
-			 "interface up and give it an address (`ibv_devinfo`, `ip addr`)",
+			 "interface up and give it an address (`ibv_devinfo`, `ip addr`), or name one with --bind of "
+			 "rdma_server",
 			 name ? "RDMA device " : "the RDMA devices", name ? name : " here");
 	return -ENODEV;
 }
