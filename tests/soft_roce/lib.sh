@@ -419,18 +419,20 @@ begins_measuring() { # NAME
 }
 
 # Conditions for a run without failures. Connection times are not judged on software RDMA; over sockets they are, but a
-# slow machine may miss them, so their verdict is ignored. All other criteria must pass. Validity flags that a busy
+# slow machine may miss them, so their verdict is ignored, whatever it is. All other criteria must pass. Validity flags that a busy
 # machine can cause are allowed; test_breaks.sh tests clock_hole.
 well=('.run.status == "completed"' '[.steps[].failures[]] == []'
     '[.steps[] | .target_clients - (.attempted, .connected_held, .server_connected)] | unique == [0]'
     '[.steps[] | .failed, .dropped] | unique == [0]' '[.steps[] | .psn_verified != null and .psn_verified < .target_clients] | any == false'
     '[.verdict[] | select(.result != "pass") | .result + " " + .criterion[:15]] -
-      ["not_judged connection time", if .config.transport == "rdma" then empty else "fail connection time" end] == []'
+      ["not_judged connection time", if .config.transport == "rdma" then empty else
+        "fail connection time", "inconclusive connection time" end] == []'
     '[.steps[].validity[]] - ["not_steady", "generator_saturated", "littles_law_violated",
       "clients_come_and_go", "behind_schedule", "clock_hole", "server_and_generator_share_the_machine"] == []')
 
 # Runs performance_test to its end, within $limit seconds. False, after a failed check, if it does not end with status
-# 0. Over sockets status 1 is accepted, because connection times may cause it; `well` finds all other failed criteria.
+# 0. Over sockets statuses 1 and 4 are accepted, because connection times may cause them: they fail, or are too few to
+# tell. `well` finds all other criteria that did not pass.
 run_to_end() { # NAME SERVER|own OPTIONS...
     # Nothing should fail in these runs, so the ACK timeout tolerates a peer that waits two seconds for a processor.
     # `ack_timeout=` in front of the call keeps the program's default.
@@ -441,7 +443,7 @@ run_to_end() { # NAME SERVER|own OPTIONS...
     [[ " $* " == *' --step-timeout '* ]] || patient+=(--step-timeout 300)
     start_run "$@" "${patient[@]}"
     end_of "$1" "${limit:-300}"
-    ((status != 1 || ${#over[@]} == 0)) || status=0
+    ((${#over[@]} == 0 || (status != 1 && status != 4))) || status=0
     ((status == 0)) || not_ok "run '$1' comes to its end" "exit status $status: $(<"${logs[$1]}")"
     return $((status != 0))
 }
