@@ -44,9 +44,9 @@ cat >"$tmp/two.json" <<'END'
       "compare": ["poll=event,adaptive", "coalesce=1,16"] } } ] }
 END
 start suite "${bin}performance_test" "${over[@]}" --environment native --suite "$tmp/two.json" --quiet --output "$tmp/suite"
-# 1: connecting takes longer than a criterion allows.
+# 1 and 4: connecting takes longer than a criterion allows, or there are too few connections to tell.
 end_of suite 400
-matches "--suite: it ends by itself" "$status" '^[01]$'
+matches "--suite: it ends by itself" "$status" '^[014]$'
 suite=("$tmp"/suite/*-suite-two)
 suite_says() { # NAME CONDITION
     is "--suite: $1" "$(jq "$2" "${suite[0]}/suite.json" 2>&1)" true
