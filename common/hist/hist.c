@@ -14,7 +14,7 @@
 
 #include "common/hist/hist_internal.h"
 
-/* What a pass over cells found: how many samples, in which cells, and between which bounds their true sum lies. */
+/* The result of a pass over cells: how many samples, in which cells, and between which bounds their true sum lies. */
 struct tally {
 	uint64_t count;
 	unsigned __int128 sum_low, sum_high;	/* the sum if every sample had its cell's lowest, or highest, value */

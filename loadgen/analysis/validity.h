@@ -51,10 +51,10 @@
 	 * connections. */ \
 	X(behind_schedule, step_is_behind(s), "behind schedule", \
 	  "fewer operations ended than were due, by more than 5 %") \
-	/* Open loop only; of the measured time. */ \
+	/* In the open loop only, and in the measured time. */ \
 	X(iterations_missing, step_lacks_iterations(s, cfg), "iterations missing", \
 	  "clients made fewer operations than --iterations") \
-	/* Of the clients that were held. */ \
+	/* Only clients that were held count. */ \
 	X(rails_dropped, s->rails_dropped > 0, "rails dropped", "clients went on without some of their rails") \
 	/* Connections on these rails could not be made or broke. */ \
 	X(skew, s->hosts.max_skew_ns && s->hosts.start_skew_ns > s->hosts.max_skew_ns, "hosts began apart", \

@@ -12,13 +12,13 @@
 #include "common/base/log.h"
 #include "common/base/utf8.h"
 
-/* Of each host: words of progress are not to be what keeps etcd busy. */
+/* Time between two words of progress to the hosts, for each of them: progress must not keep etcd busy. */
 #define TELL_HOST_NS (10 * NS_PER_MS)
 /* Maximum memory (json_memory) for what the leader let go in this run and the next one. The reports of 64 servers take
  * less than 2 MiB, a step takes some hundred bytes. */
 #define GONE_BYTES_MAX (32 * 1024 * 1024)
 
-/* What a barrier of the running run is called in the cluster. */
+/* The name in the cluster of a barrier of the running run. */
 struct whole_name {
 	char text[BARRIER_NAME_MAX + 1];
 };

@@ -23,9 +23,9 @@
  * meanwhile. */
 #define TEAM_SILENCE_NS (300 * NS_PER_S)
 
-/* What a host's clients do, for people. */
+/* A host's clients by state, for the progress line. */
 struct team_live {
-	uint32_t hosts;		/* that this is of */
+	uint32_t hosts;		/* how many hosts the figures are of */
 	char phase[32];
 	uint64_t connecting, connected, failed;
 	double messages_per_s;
@@ -96,24 +96,24 @@ const json_t *team_note(const struct team *t, uint32_t step, const char *name, u
 void team_forget(struct team *t, uint32_t step, const char *name);
 /* Compares the clocks, and then arrives. */
 void team_compare_clocks(struct team *t, uint32_t step, const char *name);
-/* Leader: lets it go. `what` is taken, may be NULL. in_ns: as cluster_go. */
+/* Leader: opens the barrier `name`. `what` is taken, may be NULL. in_ns: as cluster_go. */
 void team_go(struct team *t, uint32_t step, const char *name, json_t *what, uint64_t in_ns);
-/* What was let go, borrowed; NULL: it was not. */
+/* The message with which the leader opened the barrier, borrowed; NULL: it has not. */
 json_t *team_gone(const struct team *t, uint32_t step, const char *name);
 /* How much longer the leader may say nothing; 0: it is given up, for the reason that team_silence_text gives. */
 uint64_t team_patience_ns(const struct team *t);
 const char *team_silence_text(const struct team *t, char *text, size_t size);
 /* Leader: hosts that have not arrived are put out of the run because of `why`, and told as lost. */
 void team_put_out_absent(struct team *t, uint32_t step, const char *name, const char *why);
-/* Runs the loop until the leader has let it go, or this host is out, which it is when the leader is given up; then
- * NULL. Between runs. */
+/* Runs the loop until the leader has opened the barrier and returns its message, or until this host is out, which it
+ * is when the leader is given up; then NULL. Between runs. */
 json_t *team_wait(struct team *t, uint32_t step, const char *name);
 /* Leader: runs the loop until all hosts that are left arrived, `timeout_ns` at most. Between runs. */
 void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeout_ns);
 
 /* Tells the leader, or as the leader all, how it goes; with `wish`: that the run is to end, and why. */
 void team_tell(struct team *t, const struct team_live *mine, const char *wish);
-/* Of all hosts together. */
+/* The sum over all hosts. */
 void team_total(const struct team *t, struct team_live *out);
 
 /* The leader's clock for a moment of ours (CLOCK_MONOTONIC). */

@@ -40,7 +40,7 @@ extern const char *const loadgen_arrival_names[];	/* in the order of the enum, N
 enum operation { OPERATION_WRITE, OPERATION_SEND, OPERATION_READ, OPERATION_WRITE_IMM };
 extern const char *const loadgen_operation_names[];
 
-/* What a run does after losing a load host. */
+/* The action of a run that has lost a load host. */
 enum host_loss { HOST_LOSS_STOP, HOST_LOSS_CONTINUE };
 
 /* The ratio of the operations of --workload mixed. */

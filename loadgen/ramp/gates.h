@@ -24,7 +24,7 @@ enum gate {
 	GATE_N,
 };
 
-/* What is done at a gate. */
+/* The actions at a gate. */
 struct gate_rule {
 	const char *name;		/* in the messages between the hosts */
 	bool at_one_moment;		/* all hosts go on at the same moment, which the leader sets */
@@ -32,7 +32,7 @@ struct gate_rule {
 	void (*pass)(struct ramp *r);	/* what each host does when the leader has released the gate; NULL: nothing */
 };
 
-/* What the leader has announced to a member. */
+/* The news that a member has of its leader. */
 enum gates_news { GATES_NOTHING, GATES_STEP, GATES_END };
 
 /* True if there are other hosts to wait for. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens in a run, and in which order: what each phase and each gate does. Owning thread: main.
+/* The order of a run: the actions of each phase and each gate. Owning thread: main.
  *
  * A step: mark the server's interval, connect all clients, have the server count them, start the traffic, warm up, read
  * the server's counters, measure, stop and read them again, wait for operations in flight, disconnect, and check that

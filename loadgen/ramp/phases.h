@@ -52,7 +52,7 @@ enum ramp_phase {
 	RAMP_N,
 };
 
-/* What a phase does. Functions that it does not need are NULL. */
+/* The actions of a phase. Functions that it does not need are NULL. */
 struct phase {
 	const char *name;
 	uint64_t timeout_s;		/* 0: timeout_ns, which depends on the run; both 0: the phase has no deadline */

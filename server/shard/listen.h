@@ -22,7 +22,7 @@ struct waiting;
 
 TAILQ_HEAD(waiting_list, waiting);
 
-/* What listen.c alone reads and writes of a shard, apart from its start and end. */
+/* The fields of a shard that listen.c alone uses, except when the shard starts and ends. */
 struct listen_state {
 	int fd;				/* the TLS socket; -1: closed */
 	ev_io io;

@@ -9,7 +9,7 @@
 
 struct shard;
 
-/* What probe.c alone reads and writes of a shard. */
+/* The fields of a shard that probe.c alone uses. */
 struct probe_state {
 	uint64_t slice;			/* slices of the probe interval that have passed */
 	uint32_t next;			/* index of the connection that is checked next */

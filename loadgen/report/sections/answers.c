@@ -232,7 +232,7 @@ static const char *cpu_words(struct page *p)
 	return words ? page_text(p, " %s This limits throughput.", words) : "";
 }
 
-/* What breaks after the objective is missed: a failure seen in the run, or the first projected limit. */
+/* The limit that comes after the objective: a failure seen in the run, or the first projected limit. */
 static const char *next_words(struct page *p)
 {
 	struct found hard;

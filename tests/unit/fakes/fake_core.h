@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the fakes of libibverbs and librdmacm share: making a call fail, and noticing misuse.
+/* Common to the fakes of libibverbs and librdmacm: making a call fail, and noticing misuse.
  *
  * Linked instead of the libraries, whose functions any thread may call: they take one lock. What a test calls itself
  * (fake_...) is for one thread at a time. A test calls fake_reset first and fake_check last.

@@ -124,7 +124,7 @@ LOG_TEST(write__longer_than_a_line__cut_with_its_newline)
 	assert_null(next_write());
 }
 
-/* What a peer said cannot begin a line of its own, nor control the terminal. */
+/* A text from a peer cannot begin a line of its own, nor control the terminal. */
 LOG_TEST(write__control_characters__shown)
 {
 	log_init("prog", LOG_LVL_INFO);

@@ -270,7 +270,7 @@ TEST(hist_add__empty_or_into_empty__changes_nothing_else)
 	assert_memory_equal(copy, h, sizeof(*h));
 }
 
-/* What a reader sees that comes between a record's stores: cells ahead of sum, min and max. */
+/* A reader that comes between the stores of a record sees cells that are ahead of sum, min and max. */
 TEST(hist_add__torn_source__figures_fit_the_cells)
 {
 	const uint64_t values[] = { 500000, 5000000 };

@@ -173,7 +173,7 @@ static struct decoded *decode_line(const char *line)
 	return d;
 }
 
-/* What is written of `h`, decoded. */
+/* Writes `h` and decodes the result. */
 static struct decoded *write_and_decode(void)
 {
 	char *line = interval_of(NULL, 0, 1);

@@ -66,7 +66,7 @@ PROGRAM_TEST(rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second)
 	}
 }
 
-/* What is not given is the default. */
+/* An option that is not given has its default. */
 PROGRAM_TEST(program_qp__retries__as_asked_in_rts)
 {
 	struct cm_qp_param p = psns;
@@ -330,7 +330,7 @@ PATH_TEST(get_path__resolved__where_packets_go)
 	assert_memory_equal(own.rtr.ah_attr.grh.dgid.raw, gid, sizeof(gid));
 	assert_true(own.mask & IBV_QP_AV);
 	assert_true(own.mask & IBV_QP_STATE);
-	/* What the CM says nothing of is not made up. */
+	/* A value that the CM does not give is not made up. */
 	assert_int_equal(own.rtr.qp_access_flags, 0);
 	assert_int_equal(own.rtr.timeout, 0);
 }

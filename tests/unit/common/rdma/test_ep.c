@@ -88,7 +88,7 @@ static void deliver(int n)
 		assert_true(fake_deliver(qp, "hello", 5));
 }
 
-/* So many completions were dispatched in all, when nothing is left to be polled. */
+/* Polls until nothing is left, and checks how many completions were dispatched in all. */
 static void assert_processed(uint32_t n)
 {
 	verbs_rig_process();
@@ -469,7 +469,7 @@ TEST(process__receives_cannot_be_posted_for_long__error)
 	deliver(3);
 	fake_fail_next("ibv_post_srq_recv", ENOMEM);
 	assert_int_equal(ep_process(rig.ep, 64), 3);
-	/* What works in between does not count as a success of this. */
+	/* A call that works in between is not a success of this one. */
 	fake_push_wc(fake_cq(1), &(struct ibv_wc){ .wr_id = (uint64_t)WR_PROBE << 60 });
 	fake_fail_next("ibv_post_srq_recv", ENOMEM);
 	ep_sweep(rig.ep);
@@ -789,7 +789,7 @@ TEST(defer__held__run_once_in_order_by_the_last_unhold)
 	assert_int_equal(put_off.n, 0);
 	assert_true(ep_is_held(rig.ep));
 	ep_unhold(rig.ep);
-	/* What was put off from within is run in the same round. */
+	/* A function that was put off from within one runs in the same round. */
 	assert_int_equal(put_off.n, 3);
 	assert_memory_equal(put_off.order, expected, sizeof(expected));
 	assert_false(ep_is_held(rig.ep));

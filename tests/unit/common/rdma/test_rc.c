@@ -67,7 +67,7 @@ static int send_number(uint32_t number, uint32_t length)
 	return rc_send(&rc, buf, length);
 }
 
-/* Those from `first` on. */
+/* The work requests from `first` on. */
 static void send_numbers(uint32_t first, uint32_t n, uint32_t length)
 {
 	for (uint32_t i = first; i < first + n; i++)
@@ -91,7 +91,7 @@ static uint32_t n_posts(void)
 	return n;
 }
 
-/* Of a connection that has a queue pair. */
+/* The connection has a queue pair. */
 static void release_drained(void)
 {
 	if (!rc.qp)
@@ -745,7 +745,7 @@ TEST(signal_every__messages_with_buffers__freed_with_the_signalled_one)
 	complete(15, IBV_WC_SUCCESS);
 	assert_int_equal(rig.n_wcs, 1);
 	assert_int_equal(bufs_free(), 249);
-	/* What nobody was told about comes back at the end. */
+	/* Buffers that nobody was told about come back at the end. */
 	assert_all_released();
 }
 
@@ -784,7 +784,7 @@ TEST(drain__work_outstanding__drained_only_after_the_beacon)
 	assert_non_null(fake_modified_to(qpn, IBV_QPS_ERR));
 	assert_int_equal(wr_unpack(last_post()->wr_id).type, WR_BEACON);
 	assert_false(rc_is_drained(&rc));
-	/* What waited is dropped at once, what was posted with its completion. */
+	/* A send that waits is dropped at once, a posted one with its completion. */
 	assert_int_equal(bufs_free(), 253);
 	assert_int_equal(ep_process(rig.ep, 3), 3);
 	assert_false(rc_is_drained(&rc));

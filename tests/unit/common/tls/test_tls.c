@@ -336,7 +336,7 @@ TEST(resume__server_demands_certificates__without_showing_it_again)
 
 	assert_true(resumes(strict, client, session));
 	say_something();
-	/* Who has no certificate and no session does not get in. */
+	/* A client without a certificate and a session does not get in. */
 	connect_pair(strict, without, NULL);
 	try_handshake(&here, &there);
 	assert_int_equal(there, TLS_FAILED);

@@ -387,7 +387,7 @@ TEST(list__of_100_000__a_handshake_costs_no_more_than_with_an_empty_one)
 	print_message("a handshake: %llu us, with a list of 100,000: %llu us\n", (unsigned long long)with_empty / 1000,
 		      (unsigned long long)with_long / 1000);
 	assert_true(with_long < 2 * with_empty);
-	/* Who stands in it is found. */
+	/* A certificate that is listed in it is found. */
 	wish.revoked = shown.cert;
 	make_list(wish);
 	assert_server_refuses(meet_with_list(server_config()), X509_V_ERR_CERT_REVOKED);

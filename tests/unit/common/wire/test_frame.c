@@ -44,7 +44,7 @@ static struct frame_grant a_grant(void)
 	return g;
 }
 
-/* What was decoded last, and why it was refused: "" if it was not. */
+/* The frame that was decoded last, and why it was refused; "": it was not. */
 static struct frame_hello decoded_hello;
 static struct frame_grant decoded_grant;
 static struct frame_refuse decoded_refuse;
@@ -493,7 +493,7 @@ static void mutate(uint8_t *buf, size_t n, uint64_t *seed)
 		buf[unit_random(seed) % n] ^= (uint8_t)(1 << unit_random(seed) % 8);
 }
 
-/* What decodes is canonical: it encodes to the bytes it came from. */
+/* Each frame that decodes is canonical: it encodes to the bytes that it came from. */
 TEST(decoders__mutated_frames__canonical_or_refused)
 {
 	uint64_t seed = 2026;

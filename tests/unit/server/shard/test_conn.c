@@ -180,7 +180,7 @@ SERVED_TEST(deadline__grant_not_taken__session_never_usable)
 	peer_abort(&p);
 }
 
-/* What the socket does not take at once, it takes later. */
+/* The socket takes later whatever it does not take at once. */
 SERVED_TEST(grant__socket_full_for_a_while__usable_afterwards)
 {
 	static char junk[4096];
@@ -421,7 +421,7 @@ SERVED_TEST(drain__connections_in_every_state__all_closed)
 	server_turns(2);
 	assert_int_equal(server_closed(CLOSE_DRAINING), 2);
 	server_until(server_only(CONN_ST_LIVE)->told);
-	/* Who finished the handshake and waits for a word is told. */
+	/* A peer that finished the handshake and waits for an answer is told. */
 	assert_int_equal(peer_answer(&hello), FRAME_REFUSE);
 	assert_int_equal(hello.refuse.code, REFUSE_DRAINING);
 	peer_disconnect(&live);

@@ -341,7 +341,7 @@ CROWD_TEST(accept__list_full__the_youngest_of_the_address_that_has_most_there_go
 	assert_int_equal(srv.shard->listen.n_waiting, 3);
 	assert_int_equal(crowded_out(), 1);
 	assert_true(is_closed(&crowd[4]));
-	/* Who has least is next, though others came before. */
+	/* The address that has least is next, though others came before. */
 	peer_abort(&b);
 	server_until(srv.shard->listen.n_waiting == 2);
 	assert_true(peer_handshake(&c));
@@ -572,7 +572,7 @@ TEST(accept__max_per_address__closed_at_once)
 	server_assert_all_back();
 }
 
-/* What waits for room counts. */
+/* Sockets that wait for room count. */
 TEST(accept__max_per_address_and_no_room__closed_at_once)
 {
 	struct peer p[3];

@@ -157,7 +157,7 @@ TEST(housekeeping__quarantine__woken_when_it_ends)
 	assert_false(is_due());
 }
 
-/* What is due later does not hold up what is due now. */
+/* Work that is due later does not hold up work that is due now. */
 TEST(housekeeping__asleep_until_a_quarantine_ends__woken_for_a_new_client)
 {
 	struct peer p;
@@ -310,7 +310,7 @@ TEST(rails__second_names_another_device__refused)
 	assert_says(err, "--device mlx5_1: address 127.0.0.2 belongs to fake0");
 }
 
-/* What a shard that failed does with its clients, while others serve on. */
+/* A shard that failed ends its clients, while others go on serving. */
 TEST(release__clients_in_every_state__nothing_of_them_is_held)
 {
 	struct peer live, region, granted, hello, control;
@@ -346,7 +346,7 @@ TEST(release__clients_in_every_state__nothing_of_them_is_held)
 	/* The control session is the main thread's. */
 	assert_int_equal(server_closed(CLOSE_HANDED_OVER), 1);
 	assert_int_equal(server_controls(), 1);
-	/* Who comes now, or stayed, hears it from TCP. */
+	/* A client that comes now, or that stayed, hears it from TCP. */
 	assert_int_equal(srv.shard->listen.fd, -1);
 	assert_int_equal(recv(tls_fd(hello.tls), buf, 1, 0), 0);
 	peer_forget(&hello);

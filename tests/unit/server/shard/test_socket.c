@@ -438,7 +438,7 @@ GRANTED_TEST(tcp__more_arrivals_than_room__the_oldest_goes)
 	assert_int_equal(recv(fds[1], &byte, 1, MSG_DONTWAIT), -1);
 	give_proof(&granted, fds[16]);
 	server_until(server_n(CONN_ST_LIVE) == 1);
-	/* Those that are left are closed with the shard. */
+	/* Clients that are left are closed with the shard. */
 	arrive_close(srv.shard);
 	assert_int_equal(take(fds[1], &byte, 1), 0);
 	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
@@ -836,7 +836,7 @@ OVER_BOTH(drain__client_stays__cut_off_at_the_deadline)
 	}
 	assert_true(clock_now_ns() - begun_ns >= 200 * NS_PER_MS);
 	assert_int_equal(server_n(CONN_ST_LIVE), 1);
-	/* What its thread does last. */
+	/* The last action of its thread. */
 	shard_release(srv.shard);
 	assert_int_equal(server_closed(CLOSE_DRAINING), 1);
 	assert_int_equal(recv(client.fd >= 0 ? client.fd : tls_fd(client.peer.tls), &byte, 1, MSG_DONTWAIT), 0);
@@ -968,7 +968,7 @@ TEST(reader__takes_nothing_or_too_little__reset_after_three_intervals)
 		assert_int_equal(server_n(CONN_ST_LIVE), 0);
 		assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_NOT_RECEIVING), takes);
 		assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_TIMEOUT, 0), !takes);
-		/* What the kernel had not sent yet is gone, too. */
+		/* Data that the kernel had not sent yet are gone, too. */
 		while (recv(fd, in, sizeof(in), MSG_DONTWAIT) > 0)
 			;
 		assert_int_equal(errno, ECONNRESET);
