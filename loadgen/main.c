@@ -181,13 +181,16 @@ static int perform(const struct opts_spec *spec, int argc, char **argv,
 
 	loadgen_config_defaults(&t.cfg);
 	t.cfg.plan = work == make_plan;
-	if (!take_options(spec, argc, argv, &t, &status))
+	if (!take_options(spec, argc, argv, &t, &status)) {
+		suite_free(t.suite);
 		return status;
+	}
 	if (t.suite)
 		t.cfg.vm_rails = suite_rails(t.suite);
 	log_init("performance_test", (enum log_level)t.cfg.log_level);
 	if (environment_enter(&t.cfg, argc, argv, err, sizeof(err))) {
 		log_error("%s", err);
+		suite_free(t.suite);
 		return EXIT_ENVIRONMENT;
 	}
 	signal(SIGPIPE, SIG_IGN);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads a suite of runs from a file (docs/suite.schema.json), merges it with the command line, and checks each entry as
- * if its options had been given. The file may be damaged or hostile. Owning thread: main (opts.h). */
-#ifndef RAMPART_LOADGEN_SUITE_PLAN_H
-#define RAMPART_LOADGEN_SUITE_PLAN_H
+/* Reads a suite of runs from a file (docs/suite.schema.json), or makes one of --compare, merges it with the command
+ * line, and checks each entry as if its options had been given. The file may be damaged or hostile. Owning thread: main
+ * (opts.h). */
+#ifndef RAMPART_LOADGEN_SUITE_FILE_H
+#define RAMPART_LOADGEN_SUITE_FILE_H
 
 #include <stddef.h>
 

@@ -302,8 +302,7 @@ await_end() {
 # Ends all started processes, however the script ends.
 cleanup() {
     trap '' INT TERM HUP WINCH USR1 USR2
-    # shellcheck disable=SC2086  # empty ones are to vanish
-    disown $qemu_pid 2>/dev/null
+    [[ ! $qemu_pid ]] || disown "$qemu_pid" 2>/dev/null
     # shellcheck disable=SC2086
     kill_children $qemu_pid $in_relay
     ((node > 1)) || drop_nodes

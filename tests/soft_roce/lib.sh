@@ -30,8 +30,8 @@ passed=0 failed=0 skipped=0 last_ended=
 declare -A pid=() port=() rdma_ports=() logs=() start_values=()
 host=
 tls_options=(--ca "$certs/ca.pem")
-# The transport of clients: RAMPART_TRANSPORT, in scripts with a line `# transports` (run.sh). A script with a line `#
-# here` may set it to tcp or tls before it sources this file. Servers with tcp and tls only have no device.
+# The transport of clients: RAMPART_TRANSPORT, in scripts with a line `# transports` (run.sh). A script with a line
+# `# here` may set it to tcp or tls before it sources this file. Servers with tcp and tls only have no device.
 transport=${RAMPART_TRANSPORT:-rdma}
 over=() serving=()
 if [[ $transport != rdma ]]; then
