@@ -3,7 +3,6 @@
 #include "loadgen/analysis/curve.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "loadgen/analysis/points.h"
 
 #define SPACING 1.5
+#define CPU_FULL 0.9
 
 /* The message size and offered rate of the curve's steps; NAN: any. */
 struct curve_rule {
@@ -56,6 +56,27 @@ static struct points *points_of(const json_t *steps)
 	struct points *p;
 
 	return points_by(steps, &rule, &p) ? NULL : p;
+}
+
+/* The share of CPU time in use: of the generator's machine, or that the server's threads used of one CPU each. */
+static double cpu_share(const json_t *step, const void *unused)
+{
+	double busy = json_number_at(step, "resources.machine.busy_s");
+	size_t threads = json_array_size(json_at(step, "effective.server.threads"));
+
+	(void)unused;
+	return fmax(busy / (busy + json_number_at(step, "resources.machine.idle_s")),
+		    json_number_at(step, "resources.server.cpus") / (threads ? (double)threads : NAN));
+}
+
+/* True if the CPUs were full in a closed loop with so many clients. */
+static bool fills_cpus(const struct points *points, double clients)
+{
+	for (size_t i = 0; i < points->n; i++)
+		if (points->v[i].clients == clients)
+			return !isfinite(json_number_at(points->v[i].steps[0], "offered_per_s")) &&
+			       point_range_of(&points->v[i], cpu_share, NULL).value >= CPU_FULL;
+	return false;
 }
 
 static size_t knee_points(const struct points *points, struct knee_point *out)
@@ -116,7 +137,27 @@ static size_t tries_at(const struct points *points, double clients)
 	return 0;
 }
 
-static void describe(const struct knee *k, double last, char *text, size_t size)
+/* Rounds to two digits. */
+static double rounded(double v)
+{
+	double unit = pow(10, floor(log10(v)) - 1);
+
+	return round(v / unit) * unit;
+}
+
+/* The range of rates that a sweep should try: from a tenth of the highest throughput to a little more than that. */
+static void describe_saturated(const struct knee_point *v, size_t n, char *text, size_t size)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most, v[i].throughput);
+	snprintf(text, size, "saturated from the first step: the CPUs were full with %.0f clients already, so more "
+		 "clients only wait longer; the knee of offered load says more: --rate %.0f-%.0f", v[0].clients,
+		 fmax(rounded(0.1 * most), 1), fmax(rounded(1.2 * most), 1));
+}
+
+static void describe(const struct knee *k, const struct knee_point *v, size_t n, char *text, size_t size)
 {
 	switch (k->reason) {
 	case KNEE_THROUGHPUT:
@@ -128,29 +169,34 @@ static void describe(const struct knee *k, double last, char *text, size_t size)
 		return;
 	case KNEE_NONE:
 		snprintf(text, size, "throughput grew and p99 held up to %.0f clients, the most that were measured",
-			 last);
+			 v[n - 1].clients);
 		return;
 	case KNEE_FEW_POINTS:
 		snprintf(text, size, "fewer than two numbers of clients were measured");
 		return;
+	case KNEE_SATURATED:
+		describe_saturated(v, n, text, size);
+		return;
 	}
 }
 
-json_t *curve_knee_json(const json_t *steps)
+json_t *curve_knee_json(const json_t *steps, bool threads_sleep)
 {
 	struct knee_point v[CURVE_POINTS_MAX];
 	struct points *points = points_of(steps);
 	size_t n = knee_points(points, v);
 	double last = n ? v[n - 1].clients : NAN;
 	bool found, confirmed;
-	char text[160];
+	char text[256];
 	struct knee k;
 
 	if (!points)
 		return NULL;
 	knee_find(v, n, &k);
-	describe(&k, last, text, sizeof(text));
-	found = k.reason == KNEE_THROUGHPUT || k.reason == KNEE_P99;
+	if (n && threads_sleep && fills_cpus(points, v[0].clients))
+		knee_of_full_cpus(&k, v[0].clients);
+	describe(&k, v, n, text, sizeof(text));
+	found = knee_is_found(&k);
 	confirmed = found && tries_at(points, k.clients) > 1 && tries_at(points, k.beyond) > 1;
 	points_free(points);
 	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:s, s:s}", "clients", json_whole(found ? k.clients : NAN), "low",

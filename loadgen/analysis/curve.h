@@ -3,6 +3,7 @@
 #ifndef RAMPART_LOADGEN_ANALYSIS_CURVE_H
 #define RAMPART_LOADGEN_ANALYSIS_CURVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
@@ -20,8 +21,9 @@ size_t curve_knee_points(const json_t *steps, struct knee_point *out);
 /* A point for each step with a throughput: the clients that sent, the throughput, and its error over the intervals. */
 size_t curve_usl_points(const json_t *steps, struct usl_point *out);
 
-/* analysis.capacity.knee and analysis.usl of run.json. NULL when out of memory. */
-json_t *curve_knee_json(const json_t *steps);
+/* analysis.capacity.knee and analysis.usl of run.json. NULL when out of memory. `threads_sleep`: threads of server and
+ * generator sleep when they have nothing to do, so that CPU time tells whether the CPUs were full. */
+json_t *curve_knee_json(const json_t *steps, bool threads_sleep);
 json_t *curve_usl_json(const json_t *steps);
 
 #endif

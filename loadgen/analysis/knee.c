@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdbool.h>
 
 #define GROWTH_PER_DOUBLING 1.1
 #define P99_RATIO	    2.0
@@ -16,8 +15,9 @@ const char *const knee_reason_names[] = {
 	[KNEE_THROUGHPUT] = "throughput",
 	[KNEE_P99] = "p99",
 	[KNEE_FEW_POINTS] = "few_points",
+	[KNEE_SATURATED] = "saturated",
 };
-static_assert(sizeof(knee_reason_names) / sizeof(knee_reason_names[0]) == KNEE_FEW_POINTS + 1, "a name for each");
+static_assert(sizeof(knee_reason_names) / sizeof(knee_reason_names[0]) == KNEE_SATURATED + 1, "a name for each");
 
 /* `before`: the last point used (NULL: none yet). Its clients must be fewer. */
 static bool usable(const struct knee_point *p, const struct knee_point *before)
@@ -55,4 +55,15 @@ void knee_find(const struct knee_point *p, size_t n, struct knee *out)
 		}
 		before = &p[i];
 	}
+}
+
+bool knee_is_found(const struct knee *k)
+{
+	return k->reason == KNEE_THROUGHPUT || k->reason == KNEE_P99;
+}
+
+void knee_of_full_cpus(struct knee *k, double fewest)
+{
+	if (k->reason == KNEE_P99 || (k->reason == KNEE_THROUGHPUT && k->clients == fewest))
+		*k = (struct knee){ .reason = KNEE_SATURATED, .clients = NAN, .beyond = NAN };
 }

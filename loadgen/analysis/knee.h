@@ -3,6 +3,7 @@
 #ifndef RAMPART_LOADGEN_ANALYSIS_KNEE_H
 #define RAMPART_LOADGEN_ANALYSIS_KNEE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The figures at a number of clients: medians over its repetitions. */
@@ -16,8 +17,9 @@ enum knee_reason {
 	KNEE_THROUGHPUT,		/* throughput grew by less than 10 % for twice the clients */
 	KNEE_P99,			/* p99 was more than twice that of the fewest clients */
 	KNEE_FEW_POINTS,		/* fewer than 2 numbers of clients */
+	KNEE_SATURATED,			/* the CPUs were full with the fewest clients already */
 };
-extern const char *const knee_reason_names[];	/* none, throughput, p99, few_points */
+extern const char *const knee_reason_names[];	/* none, throughput, p99, few_points, saturated */
 
 struct knee {
 	enum knee_reason reason;
@@ -28,5 +30,12 @@ struct knee {
 /* Points in rising order of clients, one for each number. Between neighbours that are not a factor of 2 apart, the
  * growth is scaled: throughput must grow by 1.1^log2(ratio of clients). */
 void knee_find(const struct knee_point *p, size_t n, struct knee *out);
+
+/* True if the knee lies between two of the numbers. */
+bool knee_is_found(const struct knee *k);
+
+/* Call if the CPUs were full with `fewest` clients, the first number, in a closed loop. Its clients then wait for each
+ * other, so p99 must rise with their number, which is no knee (KNEE_SATURATED); nor is throughput that never grew. */
+void knee_of_full_cpus(struct knee *k, double fewest);
 
 #endif

@@ -100,6 +100,7 @@ const char *offered_knee_text(const struct offered_point *p, size_t n, char *tex
 				     "offered while the generator was "
 			 "not at its limit", last_used(p, n));
 		break;
+	case KNEE_SATURATED:	/* only of a closed loop */
 	case KNEE_FEW_POINTS:
 		snprintf(text, size, "fewer than two rates were measured in which the generator was not at its limit");
 		break;
@@ -172,7 +173,7 @@ static json_t *knee_json(const struct offered_point *p, size_t n)
 	char text[256];
 
 	offered_knee(p, n, &k);
-	found = k.reason == KNEE_THROUGHPUT || k.reason == KNEE_P99;
+	found = knee_is_found(&k);
 	return json_pack("{s:o, s:o, s:o, s:b, s:s, s:s}", "per_s", json_number(found ? k.clients : NAN), "low",
 			 json_number(found ? k.clients : k.reason == KNEE_NONE ? last_used(p, n) : NAN), "high",
 			 json_number(found ? k.beyond : NAN), "at_least", k.reason == KNEE_NONE, "reason",

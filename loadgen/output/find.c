@@ -3,8 +3,10 @@
 #include "loadgen/output/find.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/json_at.h"
+#include "common/rdma/pump.h"
 #include "loadgen/analysis/curve.h"
 #include "loadgen/analysis/read.h"
 #include "loadgen/verdict/verdict.h"
@@ -116,6 +118,14 @@ static struct capacity_result of_clients(const struct outcome *oc, enum capacity
 	return oc->cfg->find_rate ? none : capacity_result(&oc->capacity, of);
 }
 
+/* True if threads of both ends sleep when they have nothing to do. */
+static bool threads_sleep(const struct outcome *oc)
+{
+	const char *of_server = json_text_at(oc->server_infos[0], "config.poll");
+
+	return oc->cfg->poll == POLL_EVENT && of_server && strcmp(of_server, "event") == 0;
+}
+
 json_t *find_json(const struct outcome *oc)
 {
 	struct capacity_result slo = of_clients(oc, CAPACITY_SLO), broke = of_clients(oc, CAPACITY_BREAK);
@@ -129,7 +139,7 @@ json_t *find_json(const struct outcome *oc)
 	}
 	return json_pack("{s:o, s:o, s:o}", "slo_capacity",
 			 boundary_json(&slo, slo_reason(oc, &slo, text, sizeof(text))),
-			 "knee", curve_knee_json(oc->steps), "first_hard_failure", hard);
+			 "knee", curve_knee_json(oc->steps, threads_sleep(oc)), "first_hard_failure", hard);
 }
 
 void find_add_verdict(struct outcome *oc)

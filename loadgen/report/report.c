@@ -31,7 +31,7 @@ static void analyse(struct page *p, const struct report_options *o)
 	json_t *knee = json_at(p->run, "analysis.capacity.knee");
 	double twice;
 
-	p->knee = json_is_object(knee) ? json_incref(knee) : curve_knee_json(json_at(p->run, "steps"));
+	p->knee = json_is_object(knee) ? json_incref(knee) : curve_knee_json(json_at(p->run, "steps"), false);
 	p->limits = limits_analysis(p->run);
 	p->plan = plan_of(p, o->n_plan ? o->plan : NULL, o->n_plan, o->growth);
 	twice = 2 * json_number_at(p->plan, "capacity_clients");

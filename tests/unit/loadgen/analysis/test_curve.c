@@ -108,14 +108,14 @@ TEST(knee_json__between_the_number_before_and_beyond)
 	add(10, 64, 1000, 1e6);
 	add(20, 64, 2000, 1e6);
 	add(40, 64, 2050, 1e6);
-	o = curve_knee_json(steps);
+	o = curve_knee_json(steps, true);
 	assert_string_equal(json_text_at(o, "reason"), "throughput");
 	assert_true(json_number_at(o, "clients") == 20 && json_number_at(o, "high") == 40);
 	assert_true(json_is_false(json_object_get(o, "confirmed")));
 	json_decref(o);
 	add(20, 64, 2000, 1e6);
 	add(40, 64, 2050, 1e6);
-	o = curve_knee_json(steps);
+	o = curve_knee_json(steps, true);
 	assert_true(json_is_true(json_object_get(o, "confirmed")));
 	json_decref(o);
 }
@@ -126,11 +126,65 @@ TEST(knee_json__none_yet__at_least_the_most)
 
 	add(10, 64, 1000, 1e6);
 	add(20, 64, 2000, 1e6);
-	o = curve_knee_json(steps);
+	o = curve_knee_json(steps, true);
 	assert_string_equal(json_text_at(o, "reason"), "none");
 	assert_true(json_is_null(json_object_get(o, "clients")));
 	assert_true(json_number_at(o, "low") == 20);
 	assert_true(json_is_true(json_object_get(o, "at_least")));
+}
+
+/* Sets how much of two CPUs was used in a step. */
+static json_t *use_cpus(json_t *step, double busy_s, double server_cpus)
+{
+	json_object_set_new(step, "resources", json_pack("{s:{s:f, s:f}, s:{s:f}}", "machine", "busy_s", busy_s,
+							 "idle_s", 2 - busy_s, "server", "cpus", server_cpus));
+	json_object_set_new(step, "effective", json_pack("{s:{s:[{}]}}", "server", "threads"));
+	return step;
+}
+
+static const char *knee_reason(bool threads_sleep)
+{
+	static char reason[32];
+	json_auto_t *o = curve_knee_json(steps, threads_sleep);
+
+	snprintf(reason, sizeof(reason), "%s", json_text_at(o, "reason"));
+	return reason;
+}
+
+TEST(knee_json__cpus_full_from_the_first_step__proposes_rates)
+{
+	json_t *first = use_cpus(add(10, 64, 18913, 1e6), 1.9, 0.5);
+	json_auto_t *o = NULL;
+
+	add(100, 64, 19000, 10e6);
+	o = curve_knee_json(steps, true);
+	assert_string_equal(json_text_at(o, "reason"), "saturated");
+	assert_true(json_is_null(json_at(o, "clients")) && json_is_null(json_at(o, "low")));
+	assert_true(json_is_false(json_at(o, "at_least")) && json_is_false(json_at(o, "confirmed")));
+	assert_string_equal(json_text_at(o, "text"), "saturated from the first step: the CPUs were full with 10 "
+			    "clients already, so more clients only wait longer; the knee of offered load says more: "
+			    "--rate 1900-23000");
+	/* The server's only thread may be full while the machine is not. */
+	use_cpus(first, 1, 0.95);
+	assert_string_equal(knee_reason(true), "saturated");
+}
+
+TEST(knee_json__cpus_not_full_or_not_known_or_open_loop__a_knee)
+{
+	json_t *first = use_cpus(add(10, 64, 18913, 1e6), 1.7, 0.5);
+
+	add(100, 64, 19000, 10e6);
+	assert_string_equal(knee_reason(true), "throughput");
+	use_cpus(first, 2, 1);
+	assert_string_equal(knee_reason(true), "saturated");
+	assert_string_equal(knee_reason(false), "throughput");
+	json_object_set_new(first, "offered_per_s", json_integer(18913));
+	json_object_set_new(json_array_get(steps, 1), "offered_per_s", json_integer(18913));
+	assert_string_equal(knee_reason(true), "throughput");
+	json_object_del(first, "offered_per_s");
+	json_object_del(json_array_get(steps, 1), "offered_per_s");
+	json_object_del(first, "resources");
+	assert_string_equal(knee_reason(true), "throughput");
 }
 
 TEST(usl_json__exact_curve__parameters_and_peak)

@@ -107,6 +107,21 @@ TEST(find__points_that_say_nothing__left_out)
 	assert_no_knee(KNEE_OF({ 10, 100, 1 }, { 10, 50, 1 }, { 5, 1, 1 }, { 20, 200, 1 }), KNEE_NONE);
 }
 
+static struct knee of_full_cpus(struct knee k)
+{
+	knee_of_full_cpus(&k, 10);
+	return k;
+}
+
+TEST(full_cpus__p99_or_the_first_number__saturated)
+{
+	assert_no_knee(of_full_cpus(KNEE_OF({ 10, 100, 1 }, { 20, 105, 2 })), KNEE_SATURATED);
+	assert_no_knee(of_full_cpus(KNEE_OF({ 10, 100, 1 }, { 20, 120, 1.7 }, { 40, 140, 3 })), KNEE_SATURATED);
+	/* Throughput that still grew, because messages share their costs, has a knee where that ends. */
+	assert_knee(of_full_cpus(KNEE_OF({ 10, 100, 1 }, { 20, 150, 1 }, { 40, 155, 2 })), KNEE_THROUGHPUT, 20, 40);
+	assert_no_knee(of_full_cpus(KNEE_OF({ 10, 100, 1 }, { 20, 200, 1 })), KNEE_NONE);
+}
+
 TEST(find__fewer_than_two_points__few_points)
 {
 	assert_no_knee(knee_of(NULL, 0), KNEE_FEW_POINTS);
