@@ -12,6 +12,7 @@
 #define NORMAL_95    1.9599639845400545	/* quantile of the normal distribution, two-sided */
 /* With this many degrees of freedom, t95_expanded is exact to 1e-7. */
 #define FREEDOM_MANY 30.0
+#define RESIDUALS_ALIKE_MOST 0.5
 
 static struct estimate estimate_none(double value)
 {
@@ -254,5 +255,30 @@ struct line stats_line(const double *x, const double *y, size_t n)
 	t = stats_t95((double)line.n - 2);
 	line.slope = estimate_within(slope, t * sqrt(variance / xx));
 	line.base = estimate_within(line.base.value, t * sqrt(variance * (1 / (double)line.n + mx * mx / xx)));
+	return line;
+}
+
+static struct estimate widened(struct estimate e, double factor)
+{
+	return isfinite(e.low) ? estimate_within(e.value, (e.high - e.value) * factor) : e;
+}
+
+struct line stats_series_line(const double *x, const double *y, size_t n)
+{
+	struct line line = stats_line(x, y, n);
+	double before = NAN, squares = 0, products = 0, r;
+
+	for (size_t i = 0; i < n; i++) {
+		double off = y[i] - line.base.value - line.slope.value * x[i];
+
+		if (!is_point(x[i], off))
+			continue;
+		squares += off * off;
+		products += isfinite(before) ? off * before : 0;
+		before = off;
+	}
+	r = products > 0 ? fmin(products / squares, RESIDUALS_ALIKE_MOST) : 0;
+	line.slope = widened(line.slope, sqrt((1 + r) / (1 - r)));
+	line.base = widened(line.base, sqrt((1 + r) / (1 - r)));
 	return line;
 }

@@ -48,5 +48,9 @@ struct line {
 	size_t n;
 };
 struct line stats_line(const double *x, const double *y, size_t n);
+/* The same through successive values of one run, in rising order of x: a positive lag-1 autocorrelation r of the
+ * residuals widens the intervals by sqrt((1+r)/(1-r)). An r above 0.5 counts as 0.5, because a bend or a jump, which is
+ * no noise, makes residuals alike, too. */
+struct line stats_series_line(const double *x, const double *y, size_t n);
 
 #endif

@@ -361,3 +361,39 @@ TEST(line__noise__holds_the_truth_in_95_of_100)
 	assert_in_range(slope, 930, 970);
 	assert_in_range(base, 930, 970);
 }
+
+/* In how many of a thousand trials the interval contains the true slope of a line through 20 values whose noise partly
+ * stays for the next one. */
+static int slope_coverage(struct line (*line)(const double *, const double *, size_t), double resemblance)
+{
+	uint64_t seed = 4321;
+	int held = 0;
+
+	for (int trial = 0; trial < 1000; trial++) {
+		double x[20], y[20], noise = noise_normal(&seed);
+
+		for (int i = 0; i < 20; i++) {
+			noise = resemblance * noise + sqrt(1 - resemblance * resemblance) * noise_normal(&seed);
+			x[i] = 0.25 * (i + 1);
+			y[i] = 1000 + 3 * x[i] + 20 * noise;
+		}
+		held += holds(line(x, y, 20).slope, 3);
+	}
+	return held;
+}
+
+TEST(series_line__neighbours_alike__holds_the_truth_more_often)
+{
+	assert_in_range(slope_coverage(stats_line, 0.5), 600, 800);
+	assert_in_range(slope_coverage(stats_series_line, 0.5), 830, 950);
+	assert_in_range(slope_coverage(stats_series_line, 0), 930, 980);
+}
+
+TEST(series_line__exact_or_not_determined__as_the_line)
+{
+	const double x[] = { 1, 2, 3, 4 }, y[] = { 3, 5, 7, 9 };
+
+	assert_estimate(stats_series_line(x, y, 4).slope, 2, 2, 2);
+	assert_nothing(stats_series_line(x, y, 1).slope);
+	assert_no_interval(stats_series_line(x, y, 2).slope);
+}
