@@ -9,9 +9,12 @@
  * because the heading says it. `meaning` is a clause, without a full stop. A comment below a row adds to the meaning in
  * docs/results.md, whose table is made of these rows (scripts/check-options). */
 #define VALIDITY_ROWS(X) \
-	X(not_steady, s->measured && !s->steady, "not steady", \
+	X(not_steady, s->measured && !s->steady && !s->too_short, "not steady", \
 	  "throughput or latency was still changing while it was measured; a longer --duration or --warmup helps") \
 	/* See "Steady state". */ \
+	X(too_short, s->too_short, "too short", \
+	  "measured for too short a time, or too noisy, to tell whether it was steady; a longer --duration helps") \
+	/* It has fewer than 10 intervals, or too few operations for their noise: see "Steady state". */ \
 	X(generator_saturated, s->generator_saturated, "generator near saturation", \
 	  "the load generator was at its own limit; the server can do at least what is shown") \
 	/* A worker thread used more than 95 % of a CPU, or all of them together 95 % of the CPUs that the process may \

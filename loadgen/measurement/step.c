@@ -12,7 +12,6 @@
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
 #include "common/rdma/pump.h"
-#include "loadgen/analysis/stats.h"
 #include "loadgen/worker/pulse.h"
 #include "loadgen/worker/worker.h"
 #include "loadgen/traffic/workload.h"
@@ -96,28 +95,12 @@ void step_keep_report(struct step *s, uint32_t target, enum step_report which, j
 	s->targets[target].reports[which] = json_incref(report);
 }
 
-/* Intervals with too few samples for a p99 are left out of the p99 drift. */
-double step_drift(const struct step *s, bool p99)
+void step_judge_steadiness(struct step *s)
 {
-	double t[STEP_INTERVALS_MAX], y[STEP_INTERVALS_MAX], change;
-	uint32_t n = 0;
+	enum steadiness is = s->idle ? STEADINESS_STEADY : intervals_judge(&s->intervals);
 
-	for (uint32_t i = 0; i < s->n_intervals; i++) {
-		t[n] = s->intervals[i].t_s;
-		y[n] = p99 ? s->intervals[i].p99_ns : s->intervals[i].messages_per_s;
-		n += !p99 || y[n] > 0;
-	}
-	if (n < STEP_STEADY_INTERVALS)
-		return NAN;
-	change = stats_line(t, y, n).slope.value * (s->intervals[s->n_intervals - 1].t_s - s->intervals[0].t_s);
-	change /= stats_mean(y, n).value;
-	return isfinite(change) ? change : NAN;
-}
-
-static bool is_steady(const struct step *s)
-{
-	return s->n_intervals >= STEP_STEADY_INTERVALS && !(fabs(step_drift(s, false)) > STEP_STEADY_THROUGHPUT) &&
-	       !(fabs(step_drift(s, true)) > STEP_STEADY_P99);
+	s->steady = s->measured && is == STEADINESS_STEADY;
+	s->too_short = s->measured && is == STEADINESS_UNKNOWN;
 }
 
 void step_add_fairness(struct step_fairness *to, const struct step_fairness *of)
@@ -264,7 +247,8 @@ void step_collect(struct step *s, struct worker *const *workers, uint32_t n_work
 	s->offered_per_s = s->senders_of_all ? (double)s->rate * s->senders / s->senders_of_all : (double)s->rate;
 	if (!s->rate && cfg->rate_per_client)
 		s->offered_per_s = (double)cfg->rate_per_client * step_active(s, cfg);
-	s->steady = s->measured && (cfg->wl->idle || is_steady(s));
+	s->idle = cfg->wl->idle;
+	step_judge_steadiness(s);
 	if (s->measured && window_s > 0 && cfg->poll == POLL_EVENT && is_saturated(s, n_workers, window_s))
 		s->generator_saturated = true;
 }

@@ -12,6 +12,7 @@
 #include "common/wire/fail_table.h"
 #include "common/host/res.h"
 #include "loadgen/config/config.h"
+#include "loadgen/measurement/intervals.h"
 #include "loadgen/measurement/series.h"
 #include "loadgen/traffic/worker_stats.h"
 #include "loadgen/traffic/workload.h"
@@ -30,7 +31,6 @@ enum step_pools {
 };
 extern const char *const step_pools_names[];	/* unknown, restored, not_restored */
 
-#define STEP_INTERVALS_MAX 256
 #define STEP_WORKERS_MAX 256	/* maximum of --threads */
 #define STEP_HOSTS_MAX 4096	/* maximum number of load hosts in a run */
 
@@ -84,7 +84,6 @@ struct step_hosts {
 	uint32_t n;			/* hosts whose results were added; 0: the step ran on one host only */
 	uint64_t clients;		/* clients those hosts were to connect; a lost host's clients are not counted */
 	uint8_t saturated[STEP_HOSTS_MAX / 8];	/* one bit per rank: that host's generator was saturated */
-	bool unsteady;			/* at least one host was unsteady by its own figures */
 	bool usage_unknown;		/* at least one host could not read its own resource usage */
 	bool has_intervals;
 	json_t *network, *connecting;	/* the generator's sides of `network`; NULL: no host was added */
@@ -156,7 +155,8 @@ struct step {
 	double kind_per_s[WORKLOAD_KINDS_MAX];	/* operations per second of each kind */
 	/* struct worker_stream */
 	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];
-	bool steady;
+	bool idle;			/* the workload sends nothing while it is measured, so it is always steady */
+	bool steady, too_short;		/* step_judge_steadiness; neither: not steady, or not measured */
 	bool floor_of_server;		/* the server's machine fell below the floor, not the generator's */
 	bool server_ended;		/* the server process that this run started has ended */
 	bool mark_lost;			/* the MARK was lost with its control session: server stages are unusable */
@@ -174,8 +174,7 @@ struct step {
 	struct fail_table failures;
 	struct step_target *targets;	/* step_make_targets: one for each of several servers; else NULL */
 	uint32_t n_targets;		/* 0: there is one server */
-	struct { double t_s, messages_per_s, p99_ns; } intervals[STEP_INTERVALS_MAX];
-	uint32_t n_intervals;
+	struct intervals intervals;	/* of the measured time */
 };
 
 /* 0 or -ENOMEM. */
@@ -197,14 +196,8 @@ void step_add_fairness(struct step_fairness *to, const struct step_fairness *of)
  * its thread ended with the device and cannot. `st` are the counters of the worker with this index. */
 void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats *st);
 
-/* A step is steady if a straight line through its intervals rises or falls by no more than this share over the measured
- * time. The p99 of an interval rests on few samples, so its line may change more. */
-#define STEP_STEADY_THROUGHPUT 0.10
-#define STEP_STEADY_P99 0.50
-#define STEP_STEADY_INTERVALS 5
-/* Relative change, over the whole measured time, of a straight line through the intervals' throughput or p99. NAN if
- * fewer than STEP_STEADY_INTERVALS intervals have the figure. */
-double step_drift(const struct step *s, bool p99);
+/* Sets `steady` and `too_short` from the intervals. */
+void step_judge_steadiness(struct step *s);
 /* A residual (step_littles_residual) whose size exceeds this violates Little's law. */
 #define STEP_LITTLE_RESIDUAL 0.05
 

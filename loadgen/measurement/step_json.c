@@ -239,10 +239,12 @@ static json_t *intervals_json(const struct step *s)
 {
 	json_t *a = json_array();
 
-	for (uint32_t i = 0; i < s->n_intervals; i++)
-		json_array_append_new(a, json_pack("{s:f, s:f, s:o}", "t_s", s->intervals[i].t_s,
-			"messages_per_s", s->intervals[i].messages_per_s, "p99_ns",
-			s->intervals[i].p99_ns > 0 ? json_whole(s->intervals[i].p99_ns) : json_null()));
+	for (uint32_t i = 0; i < s->intervals.n; i++) {
+		const struct interval *v = &s->intervals.v[i];
+
+		json_array_append_new(a, json_pack("{s:f, s:f, s:o}", "t_s", v->t_s, "messages_per_s",
+						   v->messages_per_s, "p99_ns", json_whole(interval_p99_ns(v))));
+	}
 	return a;
 }
 
@@ -293,10 +295,14 @@ static void add_hosts(json_t *o, const struct step *s)
 /* The drift that decides whether the step was steady; null without intervals. */
 static json_t *drift_json(const struct step *s)
 {
-	if (s->n_intervals == 0)
+	struct estimate throughput = intervals_drift(&s->intervals, false), p99 = intervals_drift(&s->intervals, true);
+
+	if (s->intervals.n == 0)
 		return json_null();
-	return json_pack("{s:i, s:o, s:o}", "intervals", (int)s->n_intervals, "throughput_ratio",
-			 json_number(step_drift(s, false)), "p99_ratio", json_number(step_drift(s, true)));
+	return json_pack("{s:i, s:o, s:o, s:o, s:o}", "intervals", (int)s->intervals.n,
+			 "throughput_ratio", json_number(throughput.value),
+			 "throughput_error_ratio", json_number((throughput.high - throughput.low) / 2),
+			 "p99_ratio", json_number(p99.value), "p99_error_ratio", json_number((p99.high - p99.low) / 2));
 }
 
 static json_t *follow_up_json(const struct step *s)
@@ -335,11 +341,12 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_t *stages = s->mark_lost || s->n_targets ? NULL :
 			 json_object_get(s->end.server ? s->end.server : s->after, "stages_ns");
 	json_t *network = network_json(s);
-	json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:o, s:f, s:b}",
+	json_t *o = json_pack("{s:i, s:i, s:i, s:i, s:o, s:f, s:o}",
 		"target_clients", s->target, "repetition", s->repetition, "connected_peak", s->connected_peak,
 		"connected_held", s->connected_held, "server_connected",
 		s->server_connected < 0 ? json_null() : json_integer(s->server_connected),
-		"connect_wall_s", (double)s->connect_wall_ns / 1e9, "steady", s->steady);
+		"connect_wall_s", (double)s->connect_wall_ns / 1e9, "steady",
+		s->too_short || !s->measured ? json_null() : json_boolean(s->steady));
 
 	json_object_set_new(o, "drift", drift_json(s));
 	json_object_set_new(o, "connect_ns", connect_json(s->stages, s->total, s->hists.psn_generate));

@@ -192,18 +192,10 @@ static void get_servers(struct reader *r, const json_t *a, uint32_t n)
 
 static void get_intervals(struct reader *r, const json_t *a)
 {
-	struct step *s = r->step;
+	const char *defect = intervals_unpack(a, &r->step->intervals);
 
-	if (!json_is_array(a) || json_array_size(a) > STEP_INTERVALS_MAX)
-		damaged(r, "intervals", "is no array of %d at most", STEP_INTERVALS_MAX);
-	for (; s->n_intervals < json_array_size(a) && !r->ret; s->n_intervals++) {
-		const json_t *one = json_array_get(a, s->n_intervals);
-
-		if (json_array_size(one) != 2)
-			damaged(r, "intervals", "has one that is no pair");
-		s->intervals[s->n_intervals].t_s = get_real(r, json_array_get(one, 0), "intervals");
-		s->intervals[s->n_intervals].messages_per_s = get_real(r, json_array_get(one, 1), "intervals");
-	}
+	if (defect)
+		damaged(r, "intervals", "%s", defect);
 }
 
 static void get_moment(struct reader *r, const json_t *o)
@@ -225,8 +217,8 @@ static json_t *get_network(struct reader *r, const json_t *packed, const char *n
 /* Checks that the packed step has the same size and repetition as `into`. */
 static void check_identity(struct reader *r, const json_t *packed, const struct step *into)
 {
-	if (get_whole(r, json_object_get(packed, "pack"), "pack", 1) != 1)
-		damaged(r, "pack", "is not 1: it is of another version");
+	if (get_whole(r, json_object_get(packed, "pack"), "pack", STEP_WHOLE_MOST) != STEP_PACK_VERSION)
+		damaged(r, "pack", "is not %d: it is of another version", STEP_PACK_VERSION);
 	if (get_whole(r, json_object_get(packed, "bytes"), "bytes", STEP_WHOLE_MOST) != into->bytes)
 		damaged(r, "bytes", "is not that of the run's step");
 	if (get_whole(r, json_object_get(packed, "repetition"), "repetition", UINT32_MAX) != into->repetition)
@@ -274,7 +266,6 @@ static void read_packed(struct reader *r, const json_t *packed, const struct ste
 	get_fields(r, step_fairness_fields, json_object_get(packed, "fairness"), &s->fairness);
 	get_streams(r, json_object_get(packed, "streams"));
 	get_servers(r, json_object_get(packed, "servers"), into->n_targets);
-	s->steady = get_flag(r, json_object_get(packed, "steady"), "steady");
 	get_intervals(r, json_object_get(packed, "intervals"));
 	s->hosts.network = get_network(r, packed, "network");
 	s->hosts.connecting = get_network(r, packed, "connecting");
@@ -315,17 +306,12 @@ static void add_servers(struct step *into, const struct step *from)
 	}
 }
 
-/* Keeps only the intervals that all hosts have. Percentiles cannot be merged, so the intervals lose their p99. */
-static void add_intervals(struct step *into, const struct step *from)
+static void add_intervals(struct step *into, struct step *from)
 {
-	if (!into->hosts.has_intervals)
-		into->n_intervals = from->n_intervals;
-	into->n_intervals = MIN(into->n_intervals, from->n_intervals);
-	for (uint32_t i = 0; i < into->n_intervals; i++) {
-		into->intervals[i].t_s = fmax(into->intervals[i].t_s, from->intervals[i].t_s);
-		into->intervals[i].messages_per_s += from->intervals[i].messages_per_s;
-		into->intervals[i].p99_ns = 0;
-	}
+	if (into->hosts.has_intervals)
+		intervals_merge(&into->intervals, &from->intervals);
+	else
+		into->intervals = from->intervals;
 	into->hosts.has_intervals = true;
 }
 
@@ -352,7 +338,7 @@ static void replace(json_t **to, json_t *by)
 static void merge_host(struct step *into, const struct reader *r)
 {
 	struct step_hosts *h = &into->hosts;
-	const struct step *s = r->step;
+	struct step *s = r->step;
 	uint32_t target = into->target;
 
 	add_fields(step_fields, into, s);
@@ -375,11 +361,9 @@ static void merge_host(struct step *into, const struct reader *r)
 		h->saturated[r->rank / 8] |= (uint8_t)(1 << r->rank % 8);
 	h->n++;
 	/* A host without clients of this step measured nothing. */
-	if (s->target) {
-		h->unsteady |= !s->steady;
+	if (s->target)
 		add_intervals(into, s);
-	}
-	into->steady = into->measured && !h->unsteady && !(fabs(step_drift(into, false)) > STEP_STEADY_THROUGHPUT);
+	step_judge_steadiness(into);
 }
 
 int step_merge(struct step *into, uint32_t rank, const json_t *packed, char *err, size_t err_size)
@@ -431,6 +415,7 @@ int step_merge_begin(const struct step *leader, uint32_t target, struct step **o
 	s->senders_of_all = leader->senders_of_all;
 	s->rate = leader->rate;
 	s->server_connected = leader->server_connected;
+	s->idle = leader->idle;
 	s->server_ended = leader->server_ended;
 	s->mark_lost = leader->mark_lost;
 	s->pools = leader->pools;

@@ -83,16 +83,6 @@ static json_t *servers_json(const struct step *s)
 	return a;
 }
 
-/* Each interval is [t_s, messages_per_s]. */
-static json_t *intervals_json(const struct step *s)
-{
-	json_t *a = json_array();
-
-	for (uint32_t i = 0; i < s->n_intervals; i++)
-		json_array_append_new(a, json_pack("[f, f]", s->intervals[i].t_s, s->intervals[i].messages_per_s));
-	return a;
-}
-
 /* Counters are packed as their growth over the measured time, gauges as their value at its end; what is not known is
  * 0. */
 static json_t *moment_json(const struct step *s)
@@ -140,14 +130,14 @@ static json_t *own_json(const struct step *s, const struct loadgen_config *cfg, 
 json_t *step_pack(const struct step *s, const struct loadgen_config *cfg, struct worker *const *workers,
 		  uint32_t n_workers)
 {
-	return json_pack("{s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "pack", 1,
+	return json_pack("{s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "pack", STEP_PACK_VERSION,
 			 "bytes", (json_int_t)s->bytes, "repetition", (json_int_t)s->repetition,
 			 "figures", fields_json(step_fields, s), "moment", moment_json(s), "hists", hists_json(s),
 			 "failures", failures_json(&s->failures), "retried", failures_json(&s->retried),
 			 "fairness", fields_json(step_fairness_fields, &s->fairness), "streams", streams_json(s),
-			 "servers", servers_json(s), "steady", s->steady,
-			 "intervals", intervals_json(s), "network", network_json(s->begin.network, s->end.network,
-										 s->loopback),
+			 "servers", servers_json(s), "intervals", intervals_pack(&s->intervals),
+			 "network", network_json(s->begin.network, s->end.network, s->loopback),
 			 "connecting", network_json(s->network_marked, s->network_connected, s->loopback),
 			 "own", own_json(s, cfg, workers, n_workers));
 }

@@ -16,6 +16,9 @@ struct loadgen_config;
 struct step;
 struct worker;
 
+/* The form of a packed step: member "pack". */
+#define STEP_PACK_VERSION 2
+
 /* Packs a step after step_collect. Its member "own" is this host's element of run.json, with null for the server's
  * reports. A new reference; NULL when out of memory. */
 json_t *step_pack(const struct step *s, const struct loadgen_config *cfg, struct worker *const *workers,

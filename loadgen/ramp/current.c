@@ -236,36 +236,29 @@ void current_measure(struct current *c, struct crew *crew)
 	if (!c->cfg->iterations)
 		take_moment(crew, &c->step->begin);
 	c->last_cycles = 0;
+	c->interval_ns = intervals_length_ns(c->cfg->cycles || c->cfg->iterations ? 0 : c->cfg->duration_ns);
 	c->last_cycle_ns = c->last_interval_ns = clock_now_ns();
 	c->last_messages = CREW_SUM(crew, messages_measured);
 	hist_reset(c->before);
 }
 
-uint64_t current_interval_ns(const struct current *c)
-{
-	uint64_t ns = c->cfg->cycles ? 5 * NS_PER_S : c->cfg->duration_ns / 20;
-
-	return ns < 250 * NS_PER_MS ? 250 * NS_PER_MS : ns;
-}
-
-static void end_interval(struct current *c, const struct crew *crew)
+void current_interval(struct current *c, const struct crew *crew)
 {
 	struct step *s = c->step;
 	uint64_t now = clock_now_ns(), messages = CREW_SUM(crew, messages_measured);
 	double span_s = (double)(now - c->last_interval_ns) / 1e9;
 	double rate = (double)(messages - c->last_messages) / span_s, p99 = 0;
 
+	if (now - c->last_interval_ns < c->interval_ns / 2)
+		return;
 	crew_response(crew, c->now);
 	hist_diff(c->interval, c->now, c->before);
 	hist_reset(c->before);
 	hist_add(c->before, c->now);
 	if (hist_supports(c->interval, 99))
 		p99 = (double)hist_percentile(c->interval, 99);
-	if (s->n_intervals < STEP_INTERVALS_MAX) {
-		s->intervals[s->n_intervals].t_s = (double)(now - s->begin.now_ns) / 1e9;
-		s->intervals[s->n_intervals].messages_per_s = rate;
-		s->intervals[s->n_intervals++].p99_ns = p99;
-	}
+	if (intervals_add(&s->intervals, (double)(now - s->begin.now_ns) / 1e9, rate, c->interval))
+		c->interval_ns *= 2;
 	results_event(c->results, "interval", json_pack("{s:i, s:f, s:o, s:I}", "clients", s->target,
 		"messages_per_s", rate, "p99_ns", p99 > 0 ? json_real(p99) : json_null(), "connected",
 		(json_int_t)CREW_SUM(crew, live)));
@@ -273,19 +266,11 @@ static void end_interval(struct current *c, const struct crew *crew)
 	c->last_messages = messages;
 }
 
-void current_interval(struct current *c, const struct crew *crew)
-{
-	if (clock_now_ns() - c->last_interval_ns >= current_interval_ns(c))
-		end_interval(c, crew);
-}
-
 void current_measured(struct current *c, const struct crew *crew)
 {
 	if (!c->step->begin.now_ns)
 		return;
-	/* A last interval of less than half the length is dropped, because it would weigh as much as a full one. */
-	if (clock_now_ns() - c->last_interval_ns >= current_interval_ns(c) / 2)
-		end_interval(c, crew);
+	current_interval(c, crew);
 	take_moment(crew, &c->step->end);
 }
 

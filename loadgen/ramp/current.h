@@ -36,6 +36,7 @@ struct current {
 	uint64_t last_cycles, last_cycle_ns;	/* progress of --cycles */
 	uint64_t last_moved, last_moved_ns;	/* progress of --iterations: messages and bytes */
 	struct hist *now, *before, *interval;	/* response times: total, up to the interval, in the interval */
+	uint64_t interval_ns;		/* how long the next interval of the measured time should be */
 	uint64_t last_interval_ns, last_messages;
 	uint64_t last_sample_ns;
 	struct pulse pulse;		/* pulse of the main thread */
@@ -82,9 +83,8 @@ void current_leave(struct current *c, struct crew *crew);
  * reports. */
 void current_measure(struct current *c, struct crew *crew);
 void current_measured(struct current *c, const struct crew *crew);
-/* Length of an interval of the measured time. */
-uint64_t current_interval_ns(const struct current *c);
-/* Ends the present interval of the measured time if it has lasted long enough. */
+/* Ends the present interval of the measured time. One that has not lasted half of interval_ns goes on, because it would
+ * weigh as much as a full one. */
 void current_interval(struct current *c, const struct crew *crew);
 /* With --cycles: true if this host's share of --cycles clients has returned, or no client has returned for 60 s. */
 bool current_cycles_are_done(struct current *c, const struct crew *crew);

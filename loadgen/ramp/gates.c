@@ -292,8 +292,8 @@ static void my_live(const struct ramp *r, struct team_live *l)
 	*l = (struct team_live){ .connecting = CREW_SUM(&r->crew, connecting), .connected = CREW_SUM(&r->crew, live),
 				 .failed = CREW_SUM(&r->crew, failed) + CREW_SUM(&r->crew, dropped) };
 	snprintf(l->phase, sizeof(l->phase), "%s", ramp_phase_name(r));
-	if (r->phase == RAMP_MEASURE && s->n_intervals)
-		l->messages_per_s = s->intervals[s->n_intervals - 1].messages_per_s;
+	if (r->phase == RAMP_MEASURE && s->intervals.n)
+		l->messages_per_s = s->intervals.v[s->intervals.n - 1].messages_per_s;
 	if (!s || !s->started)
 		l->connecting = l->connected = l->failed = 0;
 }

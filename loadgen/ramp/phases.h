@@ -97,6 +97,7 @@ struct ramp {
 	uint64_t measure_at_ns;		/* when measuring was to begin; 0: at once */
 	ev_timer gate_at;		/* fires at the moment when all hosts go on */
 	ev_timer deadline, tick;
+	ev_timer interval;		/* ends the intervals of the measured time */
 	ev_async fulfilled;		/* a worker fulfilled an order, or its device failed */
 	ev_signal interrupt, terminate;
 	ev_prepare turn_end;

@@ -20,18 +20,18 @@
 static void traffic_text(const struct ramp *r, char *text, size_t size)
 {
 	const struct step *s = r->current.step;
-	uint32_t i = s->n_intervals;
+	const struct hist *interval = r->current.interval;
 
 	text[0] = '\0';
-	if (r->phase != RAMP_MEASURE || i == 0 || r->cfg->wl->idle)
+	if (r->phase != RAMP_MEASURE || s->intervals.n == 0 || r->cfg->wl->idle)
 		return;
-	snprintf(text, size, ", %.0f msgs/s", s->intervals[i - 1].messages_per_s);
-	if (s->intervals[i - 1].messages_per_s > 0)
+	snprintf(text, size, ", %.0f msgs/s", s->intervals.v[s->intervals.n - 1].messages_per_s);
+	if (hist_count(interval))
 		snprintf(text + strlen(text), size - strlen(text), ", p50 %.0f us",
-			 (double)hist_percentile(r->current.interval, 50) / 1e3);
-	if (s->intervals[i - 1].p99_ns > 0)
+			 (double)hist_percentile(interval, 50) / 1e3);
+	if (hist_supports(interval, 99))
 		snprintf(text + strlen(text), size - strlen(text), ", p99 %.0f us",
-			 s->intervals[i - 1].p99_ns / 1e3);
+			 (double)hist_percentile(interval, 99) / 1e3);
 }
 
 static void connect_text(const struct ramp *r, char *text, size_t size)

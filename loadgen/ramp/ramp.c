@@ -247,8 +247,6 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)revents;
 	ramp_beat(r);
-	if (r->phase == RAMP_MEASURE)
-		current_interval(&r->current, &r->crew);
 	if (r->phase >= RAMP_WARMUP && r->phase <= RAMP_MEASURE && nothing_left_to_measure(r))
 		ramp_stop_traffic(r);
 	look_for_unproved(r);
@@ -259,6 +257,20 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	gates_tick(r);
 	if (r->phase < RAMP_DONE)
 		progress_show(&r->progress, r, ramp_phase_name(r));
+	ev_timer_again(loop, w);
+}
+
+static void on_interval(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct ramp *r = w->data;
+
+	(void)revents;
+	if (r->phase != RAMP_MEASURE) {
+		ev_timer_stop(loop, w);
+		return;
+	}
+	current_interval(&r->current, &r->crew);
+	w->repeat = (double)r->current.interval_ns / 1e9;
 	ev_timer_again(loop, w);
 }
 
@@ -363,6 +375,8 @@ static void start_watchers(struct ramp *r)
 	ev_timer_init(&r->tick, on_tick, (double)CURRENT_TICK_NS / 1e9, (double)CURRENT_TICK_NS / 1e9);
 	r->tick.data = r;
 	ev_timer_start(r->loop, &r->tick);
+	ev_init(&r->interval, on_interval);
+	r->interval.data = r;
 	ev_async_init(&r->fulfilled, on_fulfilled);
 	r->fulfilled.data = r;
 	ev_async_start(r->loop, &r->fulfilled);
@@ -381,6 +395,7 @@ static void stop_watchers(struct ramp *r)
 {
 	ev_timer_stop(r->loop, &r->deadline);
 	ev_timer_stop(r->loop, &r->tick);
+	ev_timer_stop(r->loop, &r->interval);
 	ev_async_stop(r->loop, &r->fulfilled);
 	ev_signal_stop(r->loop, &r->interrupt);
 	ev_signal_stop(r->loop, &r->terminate);

@@ -139,7 +139,8 @@ const estimate = { value: 1, low: null, high: null };
 const additions = {
 	config: { slo: "p99<500us", find_capacity: true, clients: 20, steps: [] },
 	step: {
-		started_s: 0.5, ended_s: 2.5,
+		started_s: 0.5, ended_s: 2.5, steady: null,
+		drift: { intervals: 9, throughput_ratio: null, throughput_error_ratio: null, p99_ratio: 0, p99_error_ratio: 0 },
 		histograms: { connect: "step-00005-1-connect", response: "step-00005-1-response", service: null },
 		slo: [{
 			expression: "p99<500us", metric: "response_p99", unit: "ns", limit: 5e5, measured: null, result: "fail",
@@ -165,6 +166,7 @@ const additions = {
 };
 const wrongAdditions = [
 	["a unit", (r) => (r.steps[0].slo[0].unit = "parsec")],
+	["an error below 0", (r) => (r.steps[0].drift.p99_error_ratio = -1)],
 	["a result", (r) => (r.steps[0].slo[0].result = "maybe")],
 	["a purpose", (r) => (r.steps[0].probe.purpose = "fun")],
 	["a reason of a failure", (r) => (r.steps[0].hard_failure.reason = "aborted")],

@@ -427,7 +427,7 @@ well=('.run.status == "completed"' '[.steps[].failures[]] == []'
     '[.verdict[] | select(.result != "pass") | .result + " " + .criterion[:15]] -
       ["not_judged connection time", if .config.transport == "rdma" then empty else
         "fail connection time", "inconclusive connection time" end] == []'
-    '[.steps[].validity[]] - ["not_steady", "generator_saturated", "littles_law_violated",
+    '[.steps[].validity[]] - ["not_steady", "too_short", "generator_saturated", "littles_law_violated",
       "clients_come_and_go", "behind_schedule", "clock_hole", "server_and_generator_share_the_machine"] == []')
 
 # Runs performance_test to its end, within $limit seconds. False, after a failed check, if it does not end with status

@@ -30,7 +30,7 @@ stripes() { # NAME RUN "OPTIONS" [CONDITION...]
         '[.steps[] | .target_clients - (.attempted, .connected_held)] | unique == [0]' \
         '[.steps[] | .throughput_bytes_per_s > 0] | all' '[.steps[].rails.dropped] | unique == [0]' \
         '[.steps[].verified | .corrupt, .server_corrupt] | unique == [0]' \
-        '[.steps[].validity[]] - ["not_steady", "generator_saturated", "littles_law_violated",
+        '[.steps[].validity[]] - ["not_steady", "too_short", "generator_saturated", "littles_law_violated",
           "server_and_generator_share_the_machine"] == []' "$@"
 }
 

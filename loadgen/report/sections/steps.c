@@ -50,7 +50,9 @@ static const struct {
 	{ "steadiness", "Steadiness: how throughput and p99 changed over the measured time, and the time in which a "
 	  "thread of the generator did not run, or no reply came.", {
 		{ "intervals#", "drift.intervals", 1, 0 }, { "throughput changed#%", "drift.throughput_ratio", 100, 1 },
-		{ "p99 changed#%", "drift.p99_ratio", 100, 1 }, { "generator late#s", "clock_late_ns", 1e-9, 2 },
+		{ "throughput error#%", "drift.throughput_error_ratio", 100, 1 },
+		{ "p99 changed#%", "drift.p99_ratio", 100, 1 }, { "p99 error#%", "drift.p99_error_ratio", 100, 1 },
+		{ "generator late#s", "clock_late_ns", 1e-9, 2 },
 		{ "replies stalled#s", "reply_stall_ns", 1e-9, 2 } } },
 	{ "fairness", "Fairness: messages a second of single clients. Jain's index is 1 if all of them got the same.", {
 		{ "active#", "fairness.clients", 1, 0 }, { "Jain's index#", "fairness.jain_index", 1, 4 },
@@ -102,26 +104,16 @@ void steps_table(struct page *p)
 /* --- caveats --- */
 
 /* The caveats of steps: first the validity flags, then reasons for missing figures. */
-enum { TOO_SHORT = VALIDITY_FLAGS, FEW_CONNECTIONS, FEW_OPERATIONS, NO_OPERATION, NO_SERVER_CPU, CAVEATS };
+enum { FEW_CONNECTIONS = VALIDITY_FLAGS, FEW_OPERATIONS, NO_OPERATION, NO_SERVER_CPU, CAVEATS };
 
 static bool lacks(const json_t *step, const char *count, const char *percentile)
 {
 	return json_number_at(step, count) > 0 && !isfinite(json_number_at(step, percentile));
 }
 
-/* True if too few intervals were measured to tell whether the step was steady. */
-static bool is_too_short(const json_t *step)
-{
-	return read_has_flag(step, VALIDITY_not_steady) &&
-	       !isfinite(json_number_at(step, "drift.throughput_ratio")) &&
-	       !isfinite(json_number_at(step, "drift.p99_ratio"));
-}
-
 static bool has_caveat(const struct page *p, const json_t *step, int caveat)
 {
 	switch (caveat) {
-	case VALIDITY_not_steady: return read_has_flag(step, caveat) && !is_too_short(step);
-	case TOO_SHORT: return is_too_short(step);
 	case FEW_CONNECTIONS: return lacks(step, "connect_ns.total.count", "connect_ns.total.p99");
 	case FEW_OPERATIONS: return lacks(step, "response_ns.count", "response_ns.p99_9");
 	case NO_OPERATION: return isfinite(json_number_at(step, "measured_s")) && !found_only_connects(p) &&
@@ -136,8 +128,6 @@ static const char *caveat_words(struct page *p, int caveat)
 	const char *hosts = caveat == VALIDITY_generator_saturated ? found_hosts_at_limit(p, 0) : "";
 
 	switch (caveat) {
-	case TOO_SHORT: return "measured for too short a time to tell whether it was steady; a longer --duration has "
-			       "more intervals";
 	case FEW_CONNECTIONS: return "fewer than 299 connections: no p99 of connecting (a p50 takes 5)";
 	case FEW_OPERATIONS: return "fewer than 2,995 operations: no p99.9 of responses (a p99 takes 299, a p50 5)";
 	case NO_OPERATION: return "no operation ended in the measured time";

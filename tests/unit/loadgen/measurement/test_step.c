@@ -92,11 +92,15 @@ static void record(struct hist *h, uint64_t value, int n)
 		hist_record(h, value);
 }
 
-static void add_interval(double messages_per_s, double p99_ns)
+/* Adds an interval in which all operations took `p99_ns`; 0: none ended. */
+static void add_interval(double messages_per_s, uint64_t p99_ns)
 {
-	s->intervals[s->n_intervals].t_s = 0.25 * (s->n_intervals + 1);
-	s->intervals[s->n_intervals].messages_per_s = messages_per_s;
-	s->intervals[s->n_intervals++].p99_ns = p99_ns;
+	struct hist *h;
+
+	assert_int_equal(hist_new(&h), 0);
+	hist_record_n(h, p99_ns, p99_ns ? 300 : 0);
+	intervals_add(&s->intervals, 0.25 * (s->intervals.n + 1), messages_per_s, h);
+	hist_free(h);
 }
 
 /* ---- adding up ---- */
@@ -330,91 +334,39 @@ TEST(residual__nothing_to_compare__nan)
 
 /* ---- steadiness ---- */
 
-static bool is_steady(void)
+/* Collects a step with as many intervals, of a rising throughput. */
+static void collect_intervals(int n, double rise)
 {
+	s->intervals.n = 0;
+	for (int i = 0; i < n; i++)
+		add_interval(1000 + i * rise, 50000);
 	measured(0, 5, 1000);
 	collect();
-	return s->steady;
 }
 
-/* True if 11 intervals count as steady whose throughput and p99 lie on straight lines. */
-static bool is_line_steady(double rate_step, double p99_step)
+TEST(steady__intervals__judged_and_null_if_they_cannot_be)
 {
-	s->n_intervals = 0;
-	for (int i = 0; i < 11; i++)
-		add_interval(1000 + i * rate_step, 50000 + i * p99_step);
-	return is_steady();
+	json_t *o;
+
+	collect_intervals(20, 0);
+	assert_true(s->steady && !s->too_short);
+	collect_intervals(20, 20);
+	assert_true(!s->steady && !s->too_short);
+	collect_intervals(9, 0);
+	assert_true(!s->steady && s->too_short);
+	o = step_json(s, &cfg, workers, WORKERS);
+	assert_true(json_is_null(json_at(o, "steady")));
+	assert_true(json_is_null(json_at(o, "drift.throughput_ratio")));
+	json_decref(o);
 }
 
-TEST(steady__flat__yes)
+TEST(steady__nothing_is_sent__always)
 {
-	assert_true(is_line_steady(0, 0));
-}
+	static const struct workload idle = { .idle = true };
 
-/* 10 d / (1000 + 5 d) is 0.1 at d = 10.526 upwards and at 9.524 downwards. */
-TEST(steady__throughput_drifts_more_than_10_percent__no)
-{
-	assert_true(is_line_steady(10.5, 0));
-	assert_false(is_line_steady(10.6, 0));
-	assert_true(is_line_steady(-9.5, 0));
-	assert_false(is_line_steady(-9.6, 0));
-}
-
-/* 10 d / (50000 + 5 d) is 0.5 at d = 3333 upwards and at 2000 downwards. */
-TEST(steady__p99_drifts_more_than_half__no)
-{
-	assert_true(is_line_steady(0, 3330));
-	assert_false(is_line_steady(0, 3340));
-	assert_true(is_line_steady(0, -1990));
-	assert_false(is_line_steady(0, -2010));
-}
-
-TEST(steady__noisy_without_trend__yes)
-{
-	uint64_t seed = 12345;
-
-	for (int i = 0; i < 200; i++)
-		add_interval(1000 + (double)(unit_random(&seed) % 400) - 200,
-			     50000 + (double)(unit_random(&seed) % 40000) - 20000);
-	assert_true(is_steady());
-}
-
-TEST(steady__noisy_with_trend__no)
-{
-	uint64_t seed = 54321;
-
-	for (int i = 0; i < 200; i++)
-		add_interval(1000 + 2 * i + (double)(unit_random(&seed) % 400) - 200, 50000);
-	assert_false(is_steady());
-}
-
-TEST(steady__four_intervals__cannot_tell)
-{
-	for (int i = 0; i < 4; i++)
-		add_interval(1000, 50000);
-	assert_false(is_steady());
-	add_interval(1000, 50000);
-	assert_true(is_steady());
-	s->n_intervals = 0;
-	assert_false(is_steady());
-}
-
-/* An interval with too few samples has no p99, which must not count as a p99 of 0. */
-TEST(steady__intervals_without_p99__left_out)
-{
-	for (int i = 0; i < 12; i++)
-		add_interval(1000, i < 9 ? 50000 : 0);
-	assert_true(is_steady());
-	for (uint32_t i = 0; i < s->n_intervals; i++)
-		s->intervals[i].p99_ns = 0;
-	assert_true(is_steady());
-	/* Three values do not make a trend; five do. */
-	for (uint32_t i = 0; i < 3; i++)
-		s->intervals[i].p99_ns = 50000 * (i + 1);
-	assert_true(is_steady());
-	for (uint32_t i = 0; i < 5; i++)
-		s->intervals[2 * i].p99_ns = 50000 * (i + 1);
-	assert_false(is_steady());
+	cfg.wl = &idle;
+	collect_intervals(0, 0);
+	assert_true(s->steady && !s->too_short);
 }
 
 /* ---- the server's reports ---- */
@@ -698,7 +650,7 @@ TEST(json__full_step__the_right_figures)
 	assert_true(json_is_true(at(o, "steady")));
 	assert_int_equal(json_array_size(at(o, "intervals")), 10);
 	assert_number_at(json_array_get(at(o, "intervals"), 1), "t_s", 0.5);
-	assert_number_at(json_array_get(at(o, "intervals"), 1), "p99_ns", 2100000);
+	assert_number_at(json_array_get(at(o, "intervals"), 1), "p99_ns", 2162687);
 	assert_int_equal(json_array_size(at(o, "failures")), 1);
 	failure = json_array_get(at(o, "failures"), 0);
 	assert_string_equal(json_string_value(json_object_get(failure, "stage")), "qp_setup");
@@ -935,6 +887,9 @@ TEST(validity__each_reason__its_flag)
 	make_full_step();
 	s->steady = false;
 	assert_validity("not_steady");
+	s->too_short = true;
+	assert_validity("too_short");
+	s->too_short = false;
 	s->steady = true;
 	s->generator_saturated = true;
 	assert_validity("generator_saturated");

@@ -141,11 +141,9 @@ static void deal(int n_hosts, uint64_t *seed, int samples)
 						      .generator = { .rss_bytes = 20, .cpu_user_ns = 107,
 			.fds = 3, .threads = 2 }, .work = { .requests = 11 }, .payload_bytes = 13 };
 		steps[h]->connected_peak = steps[h]->connected_held = 4;
-		for (uint32_t i = 0; i < 8; i++) {
-			steps[h]->intervals[i].t_s = 0.5 * (i + 1);
-			steps[h]->intervals[i].messages_per_s = 100 + i % 2;
-		}
-		steps[h]->n_intervals = 8;
+		for (uint32_t i = 0; i < 16; i++)
+			intervals_add(&steps[h]->intervals, 0.25 * (i + 1), 100 + i % 2,
+				      workers[h]->stats.hists.response);
 		step_collect(steps[h], &workers[h], 1, &cfg);
 	}
 }
@@ -246,9 +244,13 @@ static void assert_same(const struct step *a, const struct step *b)
 	assert_same_fairness(&a->fairness, &b->fairness);
 	assert_same_fairness(&a->stream_fairness[0], &b->stream_fairness[0]);
 	assert_int_equal(a->steady, b->steady);
-	assert_int_equal(a->n_intervals, b->n_intervals);
-	for (uint32_t i = 0; i < a->n_intervals; i++)
-		assert_float_equal(a->intervals[i].messages_per_s, b->intervals[i].messages_per_s, 1e-9);
+	assert_int_equal(a->intervals.n, b->intervals.n);
+	for (uint32_t i = 0; i < a->intervals.n; i++) {
+		const struct interval *x = &a->intervals.v[i], *y = &b->intervals.v[i];
+
+		assert_float_equal(x->messages_per_s, y->messages_per_s, 1e-9);
+		assert_memory_equal(x->cells, y->cells, sizeof(x->cells));
+	}
 }
 
 /* --- tests --- */
@@ -266,8 +268,8 @@ TEST(merge__random_samples__as_of_one_host)
 		/* The ramp counts these itself, not the workers. */
 		steps[HOSTS_MAX]->connected_peak = 4 * (uint32_t)n_hosts;
 		steps[HOSTS_MAX]->connected_held = steps[HOSTS_MAX]->senders = 0;
-		for (uint32_t i = 0; i < 8; i++)
-			steps[HOSTS_MAX]->intervals[i].messages_per_s *= n_hosts;
+		for (uint32_t i = 0; i < 16; i++)
+			steps[HOSTS_MAX]->intervals.v[i].messages_per_s *= n_hosts;
 		into = begin();
 		for (int h = 0; h < n_hosts; h++) {
 			steps[HOSTS_MAX]->connected_held += steps[h]->connected_held;
@@ -288,7 +290,7 @@ TEST(merge__any_order__the_same)
 	uint64_t seed = 3;
 
 	deal(5, &seed, 500);
-	steps[2]->n_intervals = 6;
+	steps[2]->intervals.n = 14;
 	steps[3]->generator_saturated = true;
 	steps[1]->target = 0;
 	steps[4]->phase_ns[2] = 77;
@@ -299,7 +301,7 @@ TEST(merge__any_order__the_same)
 		merge(b, 4 - h);
 	}
 	assert_same(a, b);
-	assert_int_equal(a->n_intervals, 6);
+	assert_int_equal(a->intervals.n, 14);
 	assert_true(a->generator_saturated);
 	assert_int_equal(a->hosts.saturated[0], 1 << 3);
 	assert_memory_equal(a->hosts.saturated, b->hosts.saturated, sizeof(a->hosts.saturated));
@@ -338,19 +340,27 @@ TEST(merge__resources__differences_added)
 	step_free(into);
 }
 
-TEST(merge__one_unsteady_host__not_steady)
+/* A host that drifts while the others do not makes the whole step drift, or not: what counts is the whole. */
+TEST(merge__intervals_of_all_hosts__judged_as_one)
 {
 	struct step *into;
 	uint64_t seed = 6;
 
 	deal(3, &seed, 100);
-	steps[1]->steady = false;
+	for (uint32_t i = 0; i < 16; i++)
+		steps[1]->intervals.v[i].messages_per_s += 3 * i;
 	into = begin();
 	merge(into, 0);
 	assert_true(into->steady);
 	merge(into, 1);
+	assert_false(into->steady || into->too_short);
 	merge(into, 2);
-	assert_false(into->steady);
+	merge(into, 2);
+	merge(into, 2);
+	assert_true(into->steady);
+	steps[2]->intervals.n = 9;
+	merge(into, 2);
+	assert_true(into->too_short);
 	step_free(into);
 }
 
@@ -480,8 +490,8 @@ TEST(merge__damaged_member__named)
 	assert_refused("retried.overflow", json_true(), "\"retried\"");
 	assert_refused("fairness.squares", json_string("x"), "\"squares\"");
 	assert_refused("streams", json_object(), "\"streams\"");
-	assert_refused("steady", json_null(), "\"steady\"");
-	assert_refused("intervals", json_pack("[[f]]", 1.0), "\"intervals\"");
+	assert_refused("intervals", json_pack("[[f, f]]", 1.0, 1.0), "\"intervals\"");
+	assert_refused("intervals", json_pack("[[f, f, s]]", 1.0, 1.0, "1:1 1:1"), "\"intervals\"");
 	assert_refused("network", json_pack("{s:i}", "bytes_out", 3), "\"network\"");
 	assert_refused("own", json_array(), "\"own\"");
 	assert_refused("own", nested(17), "\"own\" is nested deeper than 16 levels");

@@ -111,6 +111,54 @@ TEST(iterations__fewer_than_asked_for__flagged)
 	assert_true(has_flag("iterations_missing"));
 }
 
+/* --- intervals --- */
+
+static double iterated_s;	/* how long the measured operations take */
+
+static void iterate_for_long(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_TRAFFIC || order == ORDER_MEASURE) {
+		ev_timer_stop(loop, &w->breaking);
+		call_in(order == ORDER_MEASURE ? iterated_s : 0.05, &w->breaking, on_iterated, w);
+	}
+}
+
+/* Runs a step of so many seconds. Without a known end, operations take that long. */
+static double intervals_in(double s, bool end_known)
+{
+	double n;
+
+	cfg.duration_ns = (uint64_t)(s * 1e9);
+	if (!end_known) {
+		cfg.iterations = 500;
+		cfg.warmup_iterations = 50;
+		iterated_s = s;
+		on_order = iterate_for_long;
+	}
+	run();
+	assert_true(json_number_at(step(), "measured_s") >= s);
+	assert_int_equal(json_array_size(json_at(step(), "intervals")), json_number_at(step(), "drift.intervals"));
+	n = json_number_at(step(), "drift.intervals");
+	tear_down(NULL);
+	assert_int_equal(set_up(NULL), 0);
+	return n;
+}
+
+TEST(intervals__any_measured_time__10_and_more)
+{
+	static const double seconds[] = { 0.1, 0.5, 1, 2, 5, 60 };
+
+	for (size_t i = 0; i < N_ELEMENTS(seconds); i++) {
+		double n = intervals_in(seconds[i], true);
+
+		if (n < 10 || n > 20)
+			fail_msg("%g intervals in %g s", n, seconds[i]);
+		n = i ? intervals_in(seconds[i], false) : 10;
+		if (n < 9 || n > 39)
+			fail_msg("%g intervals in %g s whose end was not known", n, seconds[i]);
+	}
+}
+
 /* --- offered rates --- */
 
 static const struct workload messages_workload = { .bytes_max = 1 << 20, .streams = 1, .needs = needs_nothing };

@@ -63,7 +63,7 @@ static json_t *step_of(int clients)
 			 "count", 10, "p50", 185e6, "throughput_msgs_per_s", 1234.4, "response_ns", "count", 1200,
 			 "p50", 1e6, "p95", 2e6,
 			 "p99", 3e6, "resources", "server", "cpu_user_s", 0.5, "cpu_system_s", 0.25, "window_s", 1.5,
-			 "validity", "not_steady", "cpu_floor");
+			 "validity", "too_short", "cpu_floor");
 }
 
 TEST(summary__figures_and_doubts__a_table_and_a_line_for_all_steps)
@@ -74,7 +74,8 @@ TEST(summary__figures_and_doubts__a_table_and_a_line_for_all_steps)
 		"                            ms                us        us       %\n"
 		"     10     9       3   185.00   1,234     1,000     3,000      50\n"
 		"    100    99       3   185.00   1,234     1,000     3,000      50\n",
-		"  10, 100 clients: measured for too short a time to tell whether it was steady",
+		("  10, 100 clients: measured for too short a time, or too noisy, to tell whether it was steady; a "
+		 "longer --duration helps\n"),
 		"  10, 100 clients: a machine had less idle CPU than --cpu-floor\n",
 		"  10, 100 clients: fewer than 299 connections: no p99 of connecting (a p50 takes 5)\n",
 		"  10, 100 clients: fewer than 2,995 operations: no p99.9 of responses (a p99 takes 299, a p50 5)\n",
