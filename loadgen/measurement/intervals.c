@@ -19,7 +19,7 @@
 /* Limit of an interval's count of round trips: sums over all hosts and intervals then fit in 64 bits. */
 #define COUNT_MOST (UINT64_C(1) << 44)
 #define REAL_MOST 1e30		/* of a time or a rate that a host hands in */
-#define CELL_TEXT_BYTES sizeof("895:17592186044416 ")
+#define CELL_TEXT_BYTES sizeof("-895 17592186044416 ")
 
 uint64_t intervals_length_ns(uint64_t measured_ns)
 {
@@ -200,12 +200,18 @@ enum steadiness intervals_judge(const struct intervals *s)
 static json_t *cells_pack(const uint64_t *cells)
 {
 	char text[INTERVAL_CELLS * CELL_TEXT_BYTES] = "";
-	size_t used = 0;
+	size_t used = 0, empty = 0;
 
-	for (size_t i = 0; i < INTERVAL_CELLS; i++)
-		if (cells[i])
-			used += (size_t)snprintf(text + used, CELL_TEXT_BYTES, "%s%zu:%ju", used ? " " : "", i,
-						 (uintmax_t)MIN(cells[i], COUNT_MOST));
+	for (size_t i = 0; i < INTERVAL_CELLS; i++) {
+		if (!cells[i]) {
+			empty++;
+			continue;
+		}
+		if (empty)
+			used += (size_t)snprintf(text + used, CELL_TEXT_BYTES, "-%zu ", empty);
+		used += (size_t)snprintf(text + used, CELL_TEXT_BYTES, "%ju ", (uintmax_t)MIN(cells[i], COUNT_MOST));
+		empty = 0;
+	}
 	return json_string(text);
 }
 
@@ -233,15 +239,22 @@ static bool get_number(const char **text, uint64_t most, uint64_t *out)
 
 static bool cells_unpack(const char *text, uint64_t *cells)
 {
-	uint64_t cell, next = 0, left = COUNT_MOST;
+	uint64_t cell = 0, left = COUNT_MOST, n;
 
 	memset(cells, 0, INTERVAL_CELLS * sizeof(*cells));
-	for (; text && *text; text += *text == ' ') {
-		if (!get_number(&text, INTERVAL_CELLS - 1, &cell) || cell < next || *text++ != ':' ||
-		    !get_number(&text, left, &cells[cell]) || (*text && *text != ' '))
+	for (; text && *text; text++) {
+		bool are_empty = *text == '-';
+
+		text += are_empty;
+		if (cell == INTERVAL_CELLS || !get_number(&text, are_empty ? INTERVAL_CELLS - cell : left, &n) ||
+		    *text != ' ')
 			return false;
-		next = cell + 1;
-		left -= cells[cell];
+		if (are_empty) {
+			cell += n;
+		} else {
+			cells[cell++] = n;
+			left -= n;
+		}
 	}
 	return text != NULL;
 }
@@ -267,7 +280,7 @@ const char *intervals_unpack(const json_t *packed, struct intervals *s)
 		v->t_s = before_s = json_number_value(t);
 		v->messages_per_s = json_number_value(rate);
 		if (!cells_unpack(json_string_value(json_array_get(one, 2)), v->cells))
-			return "has one whose cells are not \"CELL:COUNT CELL:COUNT ...\", in rising order";
+			return "has one whose cells are not counts, each with a space behind it";
 	}
 	return NULL;
 }

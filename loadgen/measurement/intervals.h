@@ -62,7 +62,8 @@ struct estimate intervals_drift(const struct intervals *s, bool p99);
  * are merged first (which changes `from`); only as many remain as both have. */
 void intervals_merge(struct intervals *into, struct intervals *from);
 
-/* [[t_s, messages_per_s, "CELL:COUNT ..."], ...]. A new reference; NULL when out of memory. */
+/* [[t_s, messages_per_s, cells], ...]: cells is a text of their counts, each with a space behind it; "-N " stands for N
+ * empty cells. A new reference; NULL when out of memory. */
 json_t *intervals_pack(const struct intervals *s) __attribute__((warn_unused_result));
 /* Reads the output of intervals_pack, of any origin. NULL, or the defect in words ("has ..."). */
 const char *intervals_unpack(const json_t *packed, struct intervals *s) __attribute__((warn_unused_result));

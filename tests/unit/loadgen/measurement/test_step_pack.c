@@ -491,7 +491,7 @@ TEST(merge__damaged_member__named)
 	assert_refused("fairness.squares", json_string("x"), "\"squares\"");
 	assert_refused("streams", json_object(), "\"streams\"");
 	assert_refused("intervals", json_pack("[[f, f]]", 1.0, 1.0), "\"intervals\"");
-	assert_refused("intervals", json_pack("[[f, f, s]]", 1.0, 1.0, "1:1 1:1"), "\"intervals\"");
+	assert_refused("intervals", json_pack("[[f, f, s]]", 1.0, 1.0, "-896 1 "), "\"intervals\"");
 	assert_refused("network", json_pack("{s:i}", "bytes_out", 3), "\"network\"");
 	assert_refused("own", json_array(), "\"own\"");
 	assert_refused("own", nested(17), "\"own\" is nested deeper than 16 levels");
