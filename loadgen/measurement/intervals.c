@@ -25,7 +25,7 @@ uint64_t intervals_length_ns(uint64_t measured_ns)
 {
 	if (!measured_ns)
 		return LENGTH_LEAST_NS;
-	return MAX(measured_ns / 20, MIN(LENGTH_LEAST_NS, measured_ns / 12));
+	return MAX(measured_ns / 20, MIN(LENGTH_LEAST_NS, measured_ns / 16));
 }
 
 /* --- cells --- */

@@ -32,7 +32,7 @@ struct intervals {
 	uint32_t n;
 };
 
-/* How long the first intervals should be: a 20th of the measured time, and at least 50 ms, or a 12th if that is less.
+/* How long the first intervals should be: a 20th of the measured time, and at least 50 ms, or a 16th if that is less.
  * `measured_ns` is 0 if the measured time is not known beforehand. */
 uint64_t intervals_length_ns(uint64_t measured_ns);
 

@@ -200,7 +200,7 @@ TEST(length__any_measured_time__10_intervals_and_more)
 	for (size_t i = 0; i < N_ELEMENTS(seconds); i++) {
 		uint64_t ns = (uint64_t)(seconds[i] * 1e9), length = intervals_length_ns(ns);
 
-		assert_in_range(ns / length, 12, 20);
+		assert_in_range(ns / length, 16, 20);
 	}
 	assert_int_equal(intervals_length_ns(NS_PER_S), 50 * NS_PER_MS);
 	assert_int_equal(intervals_length_ns(5 * NS_PER_S), 250 * NS_PER_MS);
