@@ -280,7 +280,7 @@ static void advance_measure(struct ramp *r)
 static void begin_measure(struct ramp *r)
 {
 	current_measure(&r->current, &r->crew);
-	ev_timer_set(&r->interval, 0., (double)r->current.interval_ns / 1e9);
+	r->interval.repeat = (double)r->current.interval_ns / 1e9;
 	ev_timer_again(r->loop, &r->interval);
 }
 
