@@ -165,6 +165,7 @@ static void on_refuse(struct client_conn *c, size_t n)
 		return;
 	}
 	if (r.code == REFUSE_PSN_CONFLICT && c->hellos < HELLOS_MAX && !prepare_hello(c)) {
+		c->psn_redraws++;
 		exchange(c);
 		return;
 	}

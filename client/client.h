@@ -270,6 +270,7 @@ struct client_info {
 	uint32_t stale;			/* attempts that met a stale queue pair number and were followed by another */
 	uint32_t client_qpn, server_qpn;	/* 0: none */
 	uint32_t client_psn;		/* the server's is in the grant */
+	uint32_t psn_redraws;		/* PSNs drawn again after a conflict, over all attempts */
 	uint32_t cm_psn;		/* what the CM would have used instead, with cfg->cm_psn */
 	const uint64_t *stage_ns;	/* STAGE_TIMED durations, summed over all attempts; complete once live */
 	uint64_t psn_generate_ns;	/* time to draw the PSN and fill in HELLO, a part of psn_exchange */

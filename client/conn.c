@@ -349,6 +349,7 @@ void client_get_info(const struct client_conn *c, struct client_info *out)
 		.client_qpn = rc_qpn(&c->link.rc),
 		.server_qpn = c->server_qpn,
 		.client_psn = c->psn,
+		.psn_redraws = c->psn_redraws,
 		.cm_psn = c->cm_psn,
 		.stage_ns = c->stage_ns,
 		.psn_generate_ns = c->psn_generate_ns,

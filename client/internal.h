@@ -66,6 +66,7 @@ struct client_conn {
 	struct frame_window window;	/* memory that the server may WRITE to; 0 bytes: none */
 	struct auth_keys keys;
 	uint32_t psn;			/* ours */
+	uint32_t psn_redraws;		/* PSNs drawn again because the server said that they were in use */
 	uint32_t cm_psn;		/* what the CM would have used instead, with cfg->cm_psn */
 	uint32_t server_qpn;
 	bool wants_qp;			/* counted in the context's demand */

@@ -42,7 +42,8 @@ static const struct sum client_sums[] = {
 static const struct sum event_sums[] = {
 	SUM(tcp_accepted), SUM(granted), SUM(established), SUM(handshakes_full), SUM(handshakes_resumed), SUM(tickets),
 	SUM(messages_in), SUM(messages_out), SUM(bytes_in), SUM(bytes_out), SUM(messages_checked),
-	SUM(messages_corrupt), SUM(probes), SUM(psn_verified), SUM(psn_conflicts), SUM(receive_shortfalls),
+	SUM(messages_corrupt), SUM(probes), SUM(psn_verified), SUM(psn_mismatches), SUM(psn_conflicts),
+	SUM(psn_redraws), SUM(receive_shortfalls),
 };
 static const struct sum qp_sums[] = {
 	NAMED("exist", qps), NAMED("free", qps_free), NAMED("in_use", qps_in_use),

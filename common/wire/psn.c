@@ -69,7 +69,7 @@ int psn_draw(struct psn_registry *r, psn_random_fn *random, void *arg, unsigned 
 		psn = (uint32_t)b[0] << 16 | (uint32_t)b[1] << 8 | b[2];
 		if (psn_reserve(r, psn)) {
 			*out = psn;
-			return 0;
+			return (int)i;
 		}
 	}
 	return -EAGAIN;

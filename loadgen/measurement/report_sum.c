@@ -15,7 +15,8 @@ const char *const report_adds[] = {
 	"events.handshakes_resumed",
 	"events.tickets", "events.messages_in", "events.messages_out", "events.bytes_in", "events.bytes_out",
 	"events.messages_checked", "events.messages_corrupt", "events.probes", "events.psn_verified",
-	"events.psn_conflicts", "events.receive_shortfalls", "events.refused.", "events.closed.",
+	"events.psn_mismatches", "events.psn_conflicts", "events.psn_redraws", "events.receive_shortfalls",
+	"events.refused.", "events.closed.",
 	"shards",
 	/* Figures of the whole machine are left out: two servers may share it. */
 	"resources.qps", "resources.cqs", "resources.mrs", "resources.pinned_bytes", "resources.cpu_user_s",

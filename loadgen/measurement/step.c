@@ -353,9 +353,9 @@ double step_server_delta(const struct step *s, const char *path)
 	return json_number_at(s->end.server, path) - json_number_at(s->begin.server, path);
 }
 
-double step_server_messages(const struct step *s)
+double step_server_since_mark(const struct step *s, const char *path)
 {
-	double n = json_number_at(s->after, "events.messages_in") - json_number_at(s->marked, "events.messages_in");
+	double n = json_number_at(s->after, path) - json_number_at(s->marked, path);
 
 	return s->mark_lost || n < 0 ? NAN : n;
 }

@@ -225,8 +225,9 @@ bool step_is_behind(const struct step *s);
  * flight is not constant: without messages, while clients come and go, or as they end their iterations. */
 double step_littles_residual(const struct step *s, const struct loadgen_config *cfg);
 
-/* The server's own count of `messages_all`, from MARK until all clients had left. NAN: not known. */
-double step_server_messages(const struct step *s);
+/* Growth of the number at `path` in the server's report from MARK until all clients had left; of its messages, the
+ * server's own count of `messages_all`. NAN: not known. */
+double step_server_since_mark(const struct step *s, const char *path);
 
 /* CPU time of a side's process divided by the measured time, in CPUs; NAN when unknown. */
 double step_generator_cpus(const struct step *s);

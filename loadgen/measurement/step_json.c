@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/hist/hist.h"
 #include "common/base/json_at.h"
@@ -228,6 +229,17 @@ static json_t *verified_json(const struct step *s, const struct loadgen_config *
 			 "server_corrupt", json_whole(step_server_delta(s, "events.messages_corrupt")));
 }
 
+static json_t *psns_json(const struct step *s, const struct loadgen_config *cfg)
+{
+	if (cfg->transport != TRANSPORT_RDMA)
+		return json_null();
+	return json_pack("{s:I, s:o, s:o, s:o}", "distinct",
+			 (json_int_t)(s->psns_exchanged - MIN(s->psns_shared, s->psns_exchanged)),
+			 "server_redrawn", json_whole(step_server_since_mark(s, "events.psn_redraws")),
+			 "server_verified", json_whole(step_server_since_mark(s, "events.psn_verified")),
+			 "server_mismatches", json_whole(step_server_since_mark(s, "events.psn_mismatches")));
+}
+
 static json_t *memory_json(const struct step *s)
 {
 	return json_pack("{s:o, s:o, s:o}", "server_rss_bytes_per_client", json_number(step_rss_per_client(s)),
@@ -275,7 +287,7 @@ static json_t *network_json(const struct step *s)
 static json_t *messages_total_json(const struct step *s)
 {
 	return json_pack("{s:I, s:o}", "generator", (json_int_t)s->messages_all, "server",
-			 json_whole(step_server_messages(s)));
+			 json_whole(step_server_since_mark(s, "events.messages_in")));
 }
 
 /* Adds which of several hosts were saturated, and how far apart they started to measure. */
@@ -392,6 +404,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "network", network);
 	json_object_set_new(o, "effective", step_effective_json(s, workers, n_workers));
 	json_object_set_new(o, "messages_total", messages_total_json(s));
+	json_object_set_new(o, "psns", psns_json(s, cfg));
 	json_object_set_new(o, "psn_verified", cfg->transport == TRANSPORT_RDMA ?
 			    json_integer((json_int_t)s->psn_verified) : json_null());
 	/* With several servers, `servers` has the reports of each. */

@@ -37,7 +37,7 @@
 /* A queue pair without its queue: struct rxe_qp, UDP socket and inode, timers; objects of library and program. */
 #define MEMORY_QP_KERNEL_BYTES 5000.0
 #define MEMORY_QP_PROCESS_BYTES 600.0
-#define MEMORY_PSN_PAGES 512.0		/* pages of the server's PSN registry; only written ones are resident */
+#define MEMORY_PSN_PAGES 512.0		/* pages of a PSN registry; only written ones are resident */
 
 enum memory_driver { MEMORY_RXE, MEMORY_OTHER };
 

@@ -261,7 +261,8 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 	end_set_memory(e, in, h,
 		       MEMORY_GENERATOR_BYTES + ends * MEMORY_WORKER_BYTES + workers * STEP_HISTS * HIST_BYTES +
 		       e->use.shared + e->use.process + rails * n * MEMORY_CLIENT_BYTES +
-		       ends * z.qps * MEMORY_POOL_SLOT_BYTES + connecting(in) * MEMORY_TLS_BYTES + pinned, 0,
+		       ends * z.qps * MEMORY_POOL_SLOT_BYTES + connecting(in) * MEMORY_TLS_BYTES +
+		       rails * psn_registry(n) + pinned, 0,
 		       in->same_machine ? 0 : h->kernel_bytes);
 }
 

@@ -12,6 +12,7 @@
 #include "common/hist/hist.h"
 #include "common/port/port.h"
 #include "common/rdma/dev.h"
+#include "common/wire/psn.h"
 #include "loadgen/config/deal.h"
 #include "loadgen/traffic/workload.h"
 
@@ -94,22 +95,34 @@ static uint32_t most_clients(const struct loadgen_config *cfg, uint32_t n_target
 	return MAX((most + n - 1) / n, 1);
 }
 
-static void aim(struct worker_config *wc, const struct sut_place *at)
+static int make_psns(struct crew *c, const struct loadgen_config *cfg)
+{
+	int ret = 0;
+
+	for (uint32_t t = 0; t < c->n_targets && cfg->transport == TRANSPORT_RDMA; t++)
+		for (uint32_t i = 0; i < cfg->n_rails && !ret; i++)
+			ret = psn_registry_new(&c->psns[t][i]);
+	return ret;
+}
+
+static void aim(struct worker_config *wc, const struct sut_place *at, struct psn_registry *const *psns)
 {
 	for (uint32_t i = 0; i < wc->n_rails; i++)
 		wc->rails[i] = (struct worker_rail){ at->addrs[i], at->names[i],
-						     wc->cfg->devices.n ? wc->cfg->devices.name[i] : NULL };
+						     wc->cfg->devices.n ? wc->cfg->devices.name[i] : NULL, psns[i] };
 }
 
 static int start_workers(struct crew *c, struct worker_config *wc, const struct sut_place *targets, char *err,
 			 size_t err_size)
 {
-	int ret = 0;
+	int ret = make_psns(c, wc->cfg);
 
+	if (ret)
+		snprintf(err, err_size, "this machine is out of memory");
 	for (; c->n < wc->cfg->threads && !ret; c->n += !ret) {
 		wc->index = c->n * c->hosts + c->host;
 		wc->client.max_conns = most_clients(wc->cfg, c->n_targets, c->n % c->n_targets);
-		aim(wc, &targets[c->n % c->n_targets]);
+		aim(wc, &targets[c->n % c->n_targets], c->psns[c->n % c->n_targets]);
 		ret = worker_new(wc, &c->workers[c->n], err, err_size);
 		if (ret)
 			break;
@@ -167,6 +180,10 @@ void crew_dismiss(struct crew *c)
 	free(c->workers);
 	c->workers = NULL;
 	c->n = 0;
+	for (uint32_t i = 0; i < TARGETS_MAX * RAILS_MAX; i++) {
+		psn_registry_free(c->psns[i / RAILS_MAX][i % RAILS_MAX]);
+		c->psns[i / RAILS_MAX][i % RAILS_MAX] = NULL;
+	}
 	for (uint32_t i = 0; i < c->n_ports; i++)
 		port_close(c->ports[i]);
 	c->n_ports = 0;

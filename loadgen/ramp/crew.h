@@ -28,6 +28,9 @@ struct crew {
 	uint32_t host, hosts;		/* this load host's rank, and their number; all workers share the clients */
 	struct port *ports[CREW_PORTS_MAX];	/* ports of the rails' devices */
 	uint32_t n_ports;
+	/* PSNs of the live connections of each server and rail. A rail may lead to a server of its own, which draws
+	 * PSNs by itself, so equal ones on different rails are no conflict. NULL: without RDMA. */
+	struct psn_registry *psns[TARGETS_MAX][RAILS_MAX];
 	bool loopback;			/* a server is on this machine, so RDMA to it does not leave it */
 };
 

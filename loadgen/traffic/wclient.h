@@ -69,6 +69,7 @@ struct wclient {
 	uint64_t begun_ns;		/* when the present attempt began */
 	uint64_t retry_at_ns;
 	uint32_t attempts;
+	uint8_t psns_noted;		/* one bit for each rail: the PSNs of its connection are in the rail's `psns` */
 	TAILQ_ENTRY(wclient) link;	/* in one of the connector's lists */
 
 	/* churn.c */

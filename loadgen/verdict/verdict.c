@@ -248,6 +248,40 @@ void verdict_add_integrity(json_t *verdict, const struct step *s)
 	add_criterion(verdict, s, "data", "as sent", measured, corrupt ? CRITERION_FAIL : CRITERION_PASS);
 }
 
+/* Sum of a generator's count and the server's, where that is known. */
+static double with_servers(uint64_t own, double servers)
+{
+	return (double)own + (isfinite(servers) ? servers : 0);
+}
+
+void verdict_add_psns(json_t *verdict, const struct step *s)
+{
+	double redrawn = with_servers(s->psns_redrawn, step_server_since_mark(s, "events.psn_redraws"));
+	double wrong = with_servers(s->psn_mismatches, step_server_since_mark(s, "events.psn_mismatches"));
+	unsigned long long exchanged = s->psns_exchanged, shared = s->psns_shared, read = 2 * s->psn_verified;
+	char distinct[96], read_back[64] = "not read back (--verify)", differ[64] = "", measured[768];
+	/* The server may know that a connection is lost, and use its PSNs again, before its client knows. */
+	bool lost = s->dropped || s->outages || s->rails_dropped;
+	bool unknown = (read && read < exchanged) || (shared && lost);
+
+	if (!exchanged && !(wrong > 0))
+		return;
+	snprintf(distinct, sizeof(distinct), "all distinct%s", s->hosts.n > 1 ? " on each host" : "");
+	if (shared)
+		snprintf(distinct, sizeof(distinct), "%llu not distinct%s", shared,
+			 lost ? " (perhaps those of connections that were lost)" : "");
+	if (read)
+		snprintf(read_back, sizeof(read_back), "%llu read back", read);
+	if (wrong > 0)
+		snprintf(differ, sizeof(differ), ", %.0f connection%s with others than agreed", wrong,
+			 wrong > 1 ? "s" : "");
+	snprintf(measured, sizeof(measured), "%llu PSNs, %s, %.0f conflict%s redrawn, %s%s", exchanged, distinct,
+		 redrawn, redrawn > 0 && redrawn < 2 ? "" : "s", read_back, differ);
+	add_criterion(verdict, s, "psns", read || wrong > 0 ? "all distinct, and programmed" : "all distinct", measured,
+		      wrong > 0 || (shared && !lost) ? CRITERION_FAIL : unknown ? CRITERION_INCONCLUSIVE :
+		      CRITERION_PASS);
+}
+
 void verdict_add_undisturbed(json_t *verdict, const struct step *s)
 {
 	char measured[96];
@@ -279,6 +313,7 @@ void verdict_add_step(json_t *verdict, const struct step *s, const struct verdic
 		add_connect_time(verdict, s, t, 99, terms);
 	}
 	verdict_add_integrity(verdict, s);
+	verdict_add_psns(verdict, s);
 	verdict_add_undisturbed(verdict, s);
 	if (t->success_ratio > 0)
 		add_pools(verdict, s);

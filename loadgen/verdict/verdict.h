@@ -35,6 +35,10 @@ void verdict_add_capacity(json_t *verdict, const char *criterion, uint32_t clien
 /* Appends whether verified data arrived as sent; appends nothing if no data were verified. */
 void verdict_add_integrity(json_t *verdict, const struct step *s);
 
+/* Appends whether all live connections had PSNs of their own and, where they were read back (--verify), whether the
+ * queue pairs had the agreed ones; appends nothing if no PSNs were exchanged, as over sockets. */
+void verdict_add_psns(json_t *verdict, const struct step *s);
+
 /* Appends `inconclusive` if the generator stood still or replies stalled; appends nothing otherwise. */
 void verdict_add_undisturbed(json_t *verdict, const struct step *s);
 

@@ -2,9 +2,12 @@
 /* See clients.h. */
 #include "loadgen/worker/clients.h"
 
+#include <assert.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/hist/hist.h"
+#include "common/wire/psn.h"
 #include "loadgen/striping/lanes.h"
 
 /* False: no rail is left to connect on. */
@@ -28,6 +31,46 @@ static void count_stale(struct connector *k, const struct client_info *info)
 	counter_add(&k->stats->retries, info->stale);
 	for (uint32_t i = 0; i < info->stale; i++)
 		fail_table_count(&k->stats->retried, &stale);
+}
+
+static_assert(RAILS_MAX <= 8, "psns_noted has a bit for each rail");
+
+/* Notes the PSNs of a connection that went live, or counts those that another live connection has. A connection that
+ * shares one is not noted: on_closed must free only what was free before. */
+static void note_psns(const struct rail *rail, struct wclient *wc, const struct client_conn *c)
+{
+	struct worker_stats *st = rail->connector->stats;
+	struct client_info info;
+	bool own, servers;
+
+	if (!rail->psns)
+		return;
+	client_get_info(c, &info);
+	own = psn_reserve(rail->psns, info.client_psn);
+	servers = psn_reserve(rail->psns, client_grant(c)->psn);
+	counter_add(&st->psns_exchanged, 2);
+	counter_add(&st->psns_shared, (uint64_t)!own + !servers);
+	counter_add(&st->psns_redrawn, info.psn_redraws);
+	if (own && servers) {
+		wc->psns_noted |= (uint8_t)(1u << rail->index);
+		return;
+	}
+	if (own)
+		psn_release(rail->psns, info.client_psn);
+	if (servers)
+		psn_release(rail->psns, client_grant(c)->psn);
+}
+
+static void forget_psns(const struct rail *rail, struct wclient *wc, const struct client_conn *c)
+{
+	struct client_info info;
+
+	if (!(wc->psns_noted & 1u << rail->index))
+		return;
+	client_get_info(c, &info);
+	psn_release(rail->psns, info.client_psn);
+	psn_release(rail->psns, client_grant(c)->psn);
+	wc->psns_noted &= (uint8_t)~(1u << rail->index);
 }
 
 static void record_stages(struct connector *k, const struct client_conn *c)
@@ -85,6 +128,7 @@ static void on_live(void *arg, struct client_conn *c)
 	rail->works = true;
 	pace_on_success(&k->pace);
 	record_stages(k, c);
+	note_psns(rail, wc, c);
 	if (k->cfg->verify)
 		counter_add(&k->stats->psn_verified, 1);
 	if (!connect_on_next_rail(k, wc))
@@ -131,6 +175,7 @@ static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
 	struct wclient *wc = client_user(c);
 
 	rail->fail = *fail;
+	forget_psns(rail, wc, c);
 	/* on_live refused it: an attempt that failed. */
 	if (wc->conn == c && wc->state == WCLIENT_CONNECTING)
 		return;
@@ -269,6 +314,8 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	bool was_attempt = wc->conn == c && (wc->state == WCLIENT_CONNECTING || wc->state == WCLIENT_PARKED), last;
 
 	wc->open--;
+	forget_psns(rail, wc, c);
+	counter_add(&k->stats->psn_mismatches, fail->kind == FAIL_PROTOCOL && fail->code == PROTO_PSN_MISMATCH);
 	wc->conn = wc->conn == c ? NULL : wc->conn;
 	lanes_remove(wc, rail->index, c);
 	if (wc->open == 0)

@@ -18,6 +18,7 @@
 
 struct churn;
 struct connector;
+struct psn_registry;
 
 /* A device that the worker's clients use, and the server's address there. Each client has a connection on each rail. */
 struct rail {
@@ -25,6 +26,7 @@ struct rail {
 	uint32_t index;
 	struct client_config client;
 	struct client_ctx *ctx;
+	struct psn_registry *psns;	/* PSNs of all live connections of this server and rail; NULL: without RDMA */
 	/* Reset at the beginning of each step: */
 	bool told;			/* it was logged that a client dropped this rail */
 	bool told_refusal;		/* the server's explanation for refusing a client was logged */

@@ -397,6 +397,7 @@ static int make_rail(struct worker *w, uint32_t i, char *err, size_t err_size)
 	r->client.server = to->server;
 	r->client.verify_name = to->verify_name;
 	r->client.device = to->device;
+	r->psns = to->psns;
 	ret = client_ctx_new(&r->client, &clients_ops, r, w->loop, &r->ctx, err, err_size);
 	if (ret)
 		return ret;

@@ -15,6 +15,7 @@
 #include "loadgen/traffic/worker_stats.h"
 #include "loadgen/worker/mailbox.h"
 
+struct psn_registry;
 struct trace;
 struct worker;
 
@@ -23,6 +24,7 @@ struct worker_rail {
 	struct addr server;
 	const char *verify_name;
 	const char *device;		/* NULL: any device that reaches the server */
+	struct psn_registry *psns;	/* shared by all workers of this server and rail; NULL: without RDMA */
 };
 
 struct worker_config {

@@ -124,6 +124,7 @@ static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code
 static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 {
 	c->link.rc.id = NULL;
+	counter_add(&c->shard->stats.psn_mismatches, ret == -EBADMSG);
 	reject(c->shard, id, ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ?
 	       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
 	if (ret != -EAGAIN && log_is_due(&c->shard->failed_log_ns, NS_PER_S))

@@ -61,11 +61,12 @@ static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const cha
 		return REFUSE_PSN_CONFLICT;
 	}
 	ret = psn_draw(s->server->psns, auth_random, NULL, PSN_DRAWS_MAX, &c->server_psn);
-	if (ret) {
+	if (ret < 0) {
 		psn_release(s->server->psns, client_psn);
 		*why = "the server found no free packet sequence number";
 		return ret == -EAGAIN ? REFUSE_BUSY : REFUSE_INTERNAL;
 	}
+	counter_add(&s->stats.psn_redraws, (uint64_t)ret);
 	c->client_psn = client_psn;
 	c->has_psns = true;
 	hist_record(s->stats.stages[SS_PSN_GENERATE], clock_now_ns() - t0);

@@ -44,7 +44,9 @@ struct stats {
 	counter closed[CLOSE_N];
 	counter messages_in, messages_out, bytes_in, bytes_out, tls_bytes_in, tls_bytes_out;
 	counter messages_checked, messages_corrupt;	/* messages with a checksum, and those where it was wrong */
-	counter probes, psn_verified, psn_conflicts, receive_shortfalls;
+	counter psn_verified, psn_mismatches;	/* PSNs of a connection read back as agreed, or others */
+	counter psn_conflicts, psn_redraws;	/* PSNs that were taken: of clients, and of the server's own draws */
+	counter probes, receive_shortfalls;
 	/* gauges, published every 10 ms while active and when the main thread asks (gauges.h) */
 	counter handshakes, sessions, connected, connected_peak, closing, controls;
 	counter qps, qps_free, qps_in_use, qps_quarantined, qp_hits, qp_misses, qp_exhausted, qp_recycled;

@@ -9,6 +9,11 @@ remember_start main
 report=on loads ramp main --steps 10,100 --warmup 0.2 --duration 2
 holds "10 and 100 clients: all PSNs read back, Little's law holds" ramp \
     '[.steps[] | .psn_verified - .target_clients] == [0, 0]' '([.steps[].littles_law_residual | fabs] | max) < 0.05'
+holds "all PSNs are distinct and programmed, and a criterion says so" ramp \
+    '[.steps[].psns | .exchanged, .distinct, .mismatches, .server_verified, .server_mismatches] ==
+      [20, 20, 0, 10, 0, 200, 200, 0, 100, 0]' \
+    '[.verdict[] | select(.criterion == "psns") | .result] == ["pass", "pass"]' \
+    '[.verdict[] | select(.criterion == "psns") | .measured][1] | test("^200 PSNs, all distinct, [0-9]+ conflicts? redrawn, 200 read back$")'
 is "the run ends with its report" "$(cd "$results"/*-ramp && ls report.html report.md | xargs)" "report.html report.md"
 
 attack main <<'END'

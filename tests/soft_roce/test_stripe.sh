@@ -44,7 +44,8 @@ done
 stripes "duplex: none below 16 KiB, so 32 KiB goes by two rails and 48 KiB by three" sizes \
     "--workload duplex --steps 2 --device $devices --message-size 1,16k,32k,48k,64k,1M --iterations 4" \
     '[.steps[].rails | .available, .used] == [4, 1, 4, 1, 4, 2, 4, 3, 4, 4, 4, 4]' \
-    '[.steps[].verified.checked >= 4] | all' '[.steps[].psn_verified] | unique == [8]'
+    '[.steps[].verified.checked >= 4] | all' '[.steps[].psn_verified] | unique == [8]' \
+    '[.steps[].psns | .exchanged, .distinct] | unique == [16]'
 for rail in 0 1 2 3; do
     is "rail $rail carried some of it" "$(($(sent $rail) - before[rail] > 1000))" 1
 done

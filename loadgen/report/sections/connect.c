@@ -147,6 +147,50 @@ static void show_other_stages(struct page *p)
 	page_points(p, "handshakes", "TLS handshakes, and the median time of connecting with each kind.", handshakes);
 }
 
+/* --- packet sequence numbers --- */
+
+/* Sum of a figure over all steps; what is not known counts as none. */
+static double sum_of_steps(const struct page *p, const char *path)
+{
+	const json_t *step;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach(json_at(p->run, "steps"), i, step)
+		sum += fmax(json_number_at(step, path), 0);
+	return sum;
+}
+
+static void show_psns(struct page *p)
+{
+	static const struct page_column columns[] = {
+		{ "exchanged#", "psns.exchanged", 1, 0 }, { "distinct#", "psns.distinct", 1, 0 },
+		{ "redrawn#by clients", "psns.redrawn", 1, 0 }, { "redrawn#by server", "psns.server_redrawn", 1, 0 },
+		{ "read back#by clients", "psn_verified", 1, 0 },
+		{ "read back#by server", "psns.server_verified", 1, 0 },
+		{ "mismatches#by clients", "psns.mismatches", 1, 0 },
+		{ "mismatches#by server", "psns.server_mismatches", 1, 0 }, { 0 }
+	};
+	double exchanged = sum_of_steps(p, "psns.exchanged"), shared = exchanged - sum_of_steps(p, "psns.distinct");
+	double redrawn = sum_of_steps(p, "psns.redrawn") + sum_of_steps(p, "psns.server_redrawn");
+	double wrong = sum_of_steps(p, "psns.mismatches") + sum_of_steps(p, "psns.server_mismatches");
+	double read = 2 * sum_of_steps(p, "psn_verified");
+
+	if (!(exchanged > 0 || wrong > 0))
+		return;
+	doc_text(p->doc, "psns", "Packet sequence numbers of all steps: %s were exchanged, %s; %s were taken and drawn "
+		 "again; %s.%s", page_count(p, exchanged), shared > 0 ? page_text(p, "%s of them while another live "
+		 "connection had the same", page_count(p, shared)) : "all distinct among live connections",
+		 page_count(p, redrawn), read > 0 ? page_text(p, "%s were read back from the clients' queue pairs as "
+		 "agreed", page_count(p, read)) : "none was read back (--verify)", wrong > 0 ? page_text(p, " %s queue "
+		 "pairs had others than agreed.", page_count(p, wrong)) : "");
+	page_points(p, "psns", "PSNs, two for each connection; connections of which both were read back, and of which "
+		    "others than agreed were. Each load host compares the PSNs of its own connections to a server and "
+		    "rail; the server hands out none that it has in use.", columns);
+}
+
+/* --- in words --- */
+
 /* Says which stage has the longest median at a point, and how fast clients connected. */
 static void say_stages(struct page *p, const struct point *at)
 {
@@ -192,6 +236,7 @@ void section_stages(struct page *p)
 	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
 		show_stages(p, &bars, &shown[i]);
 	show_other_stages(p);
+	show_psns(p);
 	show_alone(p, bars.v[bars.n - 1]);
 }
 

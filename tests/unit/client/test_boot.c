@@ -170,6 +170,7 @@ TEST(refuse__psn_conflict__draws_again_until_granted)
 {
 	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 	uint32_t first, changed = 0;
+	struct client_info info;
 
 	first = cli.hello.psn;
 	for (int i = 0; i < 3; i++) {
@@ -185,6 +186,8 @@ TEST(refuse__psn_conflict__draws_again_until_granted)
 	script_default_grant();
 	script_grant();
 	client_until(c->state == CLIENT_ST_ADDR_RESOLVE);
+	client_get_info(c, &info);
+	assert_int_equal(info.psn_redraws, 3);
 }
 
 TEST(refuse__psn_conflict_without_end__gives_up_after_eight)

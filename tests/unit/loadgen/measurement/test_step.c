@@ -564,7 +564,7 @@ static const char *const members[] = {
 	"service_ns", "schedule_lag_ns", "sent_late", "offered_per_s", "message_bytes", "streams", "kinds",
 	"one_way_ns", "rails", "verified",
 	"measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s", "sends_per_s",
-	"intervals", "resources", "network", "effective", "messages_total", "psn_verified", "server_before",
+	"intervals", "resources", "network", "effective", "messages_total", "psn_verified", "psns", "server_before",
 	"server_after", "server_pools",
 	"clock_late_ns", "reply_stall_ns", "failures", "littles_law_residual", "validity",
 };
@@ -847,6 +847,35 @@ TEST(json__mark_lost__server_stages_unknown)
 	s->mark_lost = true;
 	o = to_json();
 	assert_null_at(o, "server_stages_ns");
+}
+
+TEST(json__psns__those_shared_are_not_distinct)
+{
+	static const struct { const char *path; double value; } figures[] = {
+		{ "psns.exchanged", 20 }, { "psns.distinct", 17 }, { "psns.redrawn", 2 }, { "psns.mismatches", 1 },
+		{ "psns.server_redrawn", 4 }, { "psns.server_verified", 11 }, { "psn_verified", 10 },
+	};
+	json_t *o;
+
+	counter_set(&workers[0]->stats.psns_exchanged, 20);
+	counter_set(&workers[1]->stats.psns_shared, 3);
+	counter_set(&workers[0]->stats.psns_redrawn, 2);
+	counter_set(&workers[1]->stats.psn_mismatches, 1);
+	counter_set(&workers[0]->stats.psn_verified, 10);
+	s->marked = json_pack("{s:{s:i, s:i}}", "events", "psn_redraws", 5, "psn_verified", 100);
+	s->after = json_pack("{s:{s:i, s:i}}", "events", "psn_redraws", 9, "psn_verified", 111);
+	collect();
+	o = to_json();
+	for (size_t i = 0; i < N_ELEMENTS(figures); i++)
+		assert_number_at(o, figures[i].path, figures[i].value);
+	/* A server of an earlier version does not say. */
+	assert_null_at(o, "psns.server_mismatches");
+	json_decref(o);
+	cfg.transport = TRANSPORT_TCP;
+	o = to_json();
+	cfg.transport = TRANSPORT_RDMA;
+	assert_null_at(o, "psns");
+	json_decref(o);
 }
 
 TEST(json__interval_without_p99__null)

@@ -123,6 +123,7 @@ static void deal(int n_hosts, uint64_t *seed, int samples)
 				    OFFSET(rails_dropped),
 		OFFSET(messages), OFFSET(messages_measured), OFFSET(sends_measured), OFFSET(checked), OFFSET(corrupt),
 		OFFSET(cycles), OFFSET(cycles_failed), OFFSET(outages), OFFSET(repeated), OFFSET(psn_verified),
+		OFFSET(psns_exchanged), OFFSET(psns_shared), OFFSET(psns_redrawn), OFFSET(psn_mismatches),
 		OFFSET(late),
 		OFFSET(kind_measured[0]), OFFSET(streams[0].took_ns), OFFSET(streams[0].waited_ns), OFFSET(qps),
 		OFFSET(cqs), OFFSET(mrs), OFFSET(pinned_bytes) };

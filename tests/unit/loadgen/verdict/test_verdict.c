@@ -303,6 +303,42 @@ TEST(data__checked_at_the_server_only__counts)
 	assert_measured("data", "1 corrupt");
 }
 
+TEST(psns__distinct_and_read_back__by_what_is_known)
+{
+	static const struct { uint64_t shared, verified, mismatches; const char *result, *measured; } cases[] = {
+		{ 0, 10, 0, "pass", "20 PSNs, all distinct, 4 conflicts redrawn, 20 read back" },
+		{ 0, 0, 0, "pass", "20 PSNs, all distinct, 4 conflicts redrawn, not read back (--verify)" },
+		{ 0, 9, 0, "inconclusive", "18 read back" },
+		{ 0, 10, 1, "fail", "20 read back, 1 connection with others than agreed" },
+		{ 2, 10, 0, "fail", "20 PSNs, 2 not distinct" },
+	};
+
+	begin(10, 1000);
+	s->psns_redrawn = 3;
+	s->marked = json_pack("{s:{s:i, s:i}}", "events", "psn_redraws", 5, "psn_mismatches", 1);
+	s->after = json_pack("{s:{s:i, s:i}}", "events", "psn_redraws", 6, "psn_mismatches", 1);
+	/* Without a connection, as over sockets, there is nothing to judge. */
+	judge();
+	assert_int_equal(json_array_size(verdict), 3);
+	s->psns_exchanged = 20;
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		s->psns_shared = cases[i].shared;
+		s->psn_verified = cases[i].verified;
+		s->psn_mismatches = cases[i].mismatches;
+		assert_string_equal(result_of("psns"), cases[i].result);
+		assert_measured("psns", cases[i].measured);
+	}
+	s->outages = 1;
+	s->psn_mismatches = 0;
+	assert_string_equal(result_of("psns"), "inconclusive");
+	assert_measured("psns", "2 not distinct (perhaps those of connections that were lost)");
+	/* What the server read back counts, too. */
+	s->psns_shared = s->psn_mismatches = 0;
+	json_object_set_new(json_object_get(s->after, "events"), "psn_mismatches", json_integer(3));
+	assert_string_equal(result_of("psns"), "fail");
+	assert_measured("psns", "2 connections with others than agreed");
+}
+
 TEST(success__one_missing_of_100__fails)
 {
 	begin(100, 1000);

@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
+#include "common/wire/psn.h"
 #include "loadgen/traffic/open_loop.h"
 #include "loadgen/worker/churn.h"
 #include "loadgen/worker/clients.h"
@@ -22,6 +23,7 @@ struct client_conn {
 	struct client_head head;
 	enum stage parked;
 	bool open, closing;
+	uint32_t psn;
 };
 
 static struct rig {
@@ -33,6 +35,7 @@ static struct rig {
 	uint32_t free;		/* connections that may still be made */
 	uint32_t went_on;	/* parked connections that were released */
 	uint32_t back;		/* clients that came back after leaving */
+	struct psn_registry *psns;
 } rig;
 
 /* --- fakes --- */
@@ -80,8 +83,8 @@ void client_get_info(const struct client_conn *c, struct client_info *out)
 {
 	static const uint64_t stages[STAGE_TIMED];
 
-	(void)c;
-	*out = (struct client_info){ .stage_ns = stages, .words = "" };
+	*out = (struct client_info){ .stage_ns = stages, .words = "", .client_psn = c->psn,
+				     .psn_redraws = c->psn / 100 };
 }
 
 const struct dev *client_dev(const struct client_ctx *ctx)
@@ -164,6 +167,7 @@ static int tear_down(void **state)
 	ev_loop_destroy(rig.connector.loop);
 	traffic_release(&rig.traffic);
 	worker_stats_release(&rig.stats);
+	psn_registry_free(rig.psns);
 	memset(&rig, 0, sizeof(rig));
 	return 0;
 }
@@ -320,6 +324,58 @@ TEST(attempt__refused_for_good__failed_at_once)
 	assert_counts(1, 0, 0, 0, 1);
 	assert_int_equal(rig.traffic.clients[0].state, WCLIENT_NONE);
 	assert_int_equal(fail_table_total(&rig.stats.failures), 1);
+}
+
+/* --- packet sequence numbers --- */
+
+static void goes_live_with(uint32_t conn, uint32_t psn, uint32_t of_server)
+{
+	rig.conns[conn].psn = psn;
+	rig.conns[conn].head.grant.psn = of_server;
+	goes_live(conn);
+}
+
+#define assert_psns(exchanged_, shared_, redrawn_, noted_) \
+	do { \
+		assert_int_equal(counter_get(&rig.stats.psns_exchanged), exchanged_); \
+		assert_int_equal(counter_get(&rig.stats.psns_shared), shared_); \
+		assert_int_equal(counter_get(&rig.stats.psns_redrawn), redrawn_); \
+		assert_int_equal(psn_in_use(rig.psns), noted_); \
+	} while (0)
+
+TEST(psns__one_is_another_connections__found_in_either_direction)
+{
+	begin("--connect-concurrency 8", STAGE_FIRST_REPLY);
+	assert_int_equal(psn_registry_new(&rig.psns), 0);
+	rig.connector.rails[0].psns = rig.psns;
+	goes_live_with(0, 1, 2);
+	goes_live_with(1, 103, 204);
+	assert_psns(4, 0, 1, 4);
+	goes_live_with(2, 5, 1);
+	assert_psns(6, 1, 1, 4);
+	goes_live_with(3, 7, 7);
+	assert_psns(8, 2, 1, 4);
+	goes_live_with(4, 204, 103);
+	assert_psns(10, 4, 3, 4);
+}
+
+/* Those of a connection that is gone may be used again; those of one that shared some were never its own. */
+TEST(psns__connection_ends__only_its_own_are_free_again)
+{
+	begin("--connect-concurrency 8", STAGE_FIRST_REPLY);
+	assert_int_equal(psn_registry_new(&rig.psns), 0);
+	rig.connector.rails[0].psns = rig.psns;
+	goes_live_with(0, 1, 2);
+	goes_live_with(1, 2, 3);
+	closes(1, FAIL_WC_STATUS, 12);
+	assert_psns(4, 1, 0, 2);
+	closes(0, FAIL_WC_STATUS, 12);
+	assert_psns(4, 1, 0, 0);
+	goes_live_with(2, 1, 2);
+	assert_psns(6, 1, 0, 2);
+	closes(3, FAIL_PROTOCOL, PROTO_PSN_MISMATCH);
+	assert_psns(6, 1, 0, 2);
+	assert_int_equal(counter_get(&rig.stats.psn_mismatches), 1);
 }
 
 /* --- stages --- */

@@ -476,6 +476,7 @@ TEST(request__psns_not_as_programmed__protocol_failure)
 	/* Counted once, as what it was. */
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_REFUSED, REFUSE_INTERNAL), 0);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_PROTOCOL, PROTO_PSN_MISMATCH), 1);
+	assert_int_equal(counter_get(&srv.shard->stats.psn_mismatches), 1);
 	assert_int_equal(counter_get(&srv.shard->stats.psn_verified), 0);
 	server_assert_all_back();
 }

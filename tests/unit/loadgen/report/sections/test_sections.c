@@ -313,6 +313,24 @@ TEST(stages__one_takes_most__named)
 	report_rig_expect(run, "stages-p99-none", NULL);
 }
 
+TEST(psns__of_two_steps__sums_of_the_run)
+{
+	for (int k = 1; k < 3; k++) {
+		set_in_step(k, "psns", json_pack("{s:i, s:i, s:i, s:i, s:i}", "exchanged", 10000, "distinct", 10000,
+						 "redrawn", 2, "server_redrawn", 1, "mismatches", 0));
+		set_in_step(k, "psn_verified", json_integer(5000));
+	}
+	report_rig_expect(run, "psns", "20,000", "all distinct", "6", "20,000", NULL);
+	analysis_run_set(analysis_run_step(run, 2), "psns.distinct", json_integer(9998));
+	report_rig_expect(run, "psns", "20,000", "2", "6", "20,000", NULL);
+	assert_true(report_rig_has_row(D, "psns", "10000,9998,2,1,5000,"));
+}
+
+TEST(psns__older_run__says_nothing)
+{
+	report_rig_expect_none(run, "psns");
+}
+
 TEST(time__samples__rates_between_them)
 {
 	report_rig_file(D, "events.ndjson",
