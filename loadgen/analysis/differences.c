@@ -18,7 +18,8 @@ static const char *const same_on_each_side[] = {
 static const char *const same[] = {
 	"config.workload", "config.message_sizes", "config.inflight", "config.coalesce", "config.poll",
 	"config.rate_per_s", "config.rate_per_client_per_s", "config.arrival", "config.operation",
-	"config.chunk_bytes", "config.mix", "config.active", "config.verify", "config.message_auth",
+	"config.chunk_bytes", "config.stripe_min_bytes", "config.mix", "config.active", "config.verify",
+	"config.message_auth",
 	"config.threads", "config.churn_per_s", "config.cycles", "config.connect_concurrency",
 	"config.connect_rate", "config.phased", "config.tls_resume", "config.reconnect_s",
 	"server_config.threads", "server_config.poll",

@@ -75,6 +75,7 @@ struct loadgen_config {
 	uint64_t rate_per_client;	/* operations per second and client */
 	int arrival;			/* enum arrival */
 	uint64_t chunk_bytes;
+	uint64_t stripe_min_bytes;	/* smallest part of an operation on a rail */
 	int operation;			/* enum operation */
 	const char *mix_text;
 	uint64_t connect_concurrency;

@@ -218,7 +218,8 @@ static json_t *rails_json(const struct step *s, const struct loadgen_config *cfg
 {
 	if (!cfg->wl->plan)
 		return json_null();
-	return json_pack("{s:i, s:i}", "available", cfg->n_rails, "used", stripe_rails(s->bytes, cfg->n_rails));
+	return json_pack("{s:i, s:i}", "available", cfg->n_rails, "used",
+			 stripe_rails(s->bytes, cfg->n_rails, cfg->stripe_min_bytes));
 }
 
 static json_t *verified_json(const struct step *s, const struct loadgen_config *cfg)

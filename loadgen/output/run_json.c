@@ -77,7 +77,7 @@ static json_t *config_json(const struct loadgen_config *c)
 		json_array_append_new(steps, json_integer((json_int_t)c->steps.v[i]));
 	return json_pack("{s:I, s:s, s:s, s:b, s:s, s:o, s:s?, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b,"
 			 " s:I, s:b, s:b, s:o, s:I, s:o,"
-			 " s:o, s:o, s:o, s:s, s:s, s:I, s:s, s:o, s:b, s:I,"
+			 " s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:s, s:o, s:b, s:I,"
 			 " s:I, s:s?, s:b, s:f, s:f, s:f, s:f, s:o}",
 		"floor", (json_int_t)c->floor, "judge", loadgen_judge_names[c->judge], "transport",
 		transport_names[c->transport], "transport_fell_back", c->fell_back, "workload",
@@ -94,7 +94,8 @@ static json_t *config_json(const struct loadgen_config *c)
 		json_null(), "rate_per_client_per_s",
 		c->rate_per_client ? json_integer((json_int_t)c->rate_per_client) : json_null(), "arrival",
 		loadgen_arrival_names[c->arrival], "operation", loadgen_operation_names[c->operation], "chunk_bytes",
-		(json_int_t)c->chunk_bytes, "mix", c->mix_text, "tuning", tuning_json(&c->tuning),
+		(json_int_t)c->chunk_bytes, "stripe_min_bytes", (json_int_t)c->stripe_min_bytes, "mix", c->mix_text,
+		"tuning", tuning_json(&c->tuning),
 		"message_auth", c->message_auth, "coalesce", (json_int_t)c->coalesce, "clients", (json_int_t)c->clients,
 		"slo", c->slo_text, "find_capacity", c->find_capacity, "reconnect_s", (double)c->reconnect_ns / 1e9,
 		"sample_interval_s", (double)c->sample_interval_ns / 1e9, "memory_floor_ratio",

@@ -49,7 +49,7 @@ static void begin_operation(struct traffic *t, struct wclient *wc, unsigned stre
 {
 	uint64_t number = wc->streams[stream].begun;
 	uint32_t first = part_index(t, stream, number);
-	uint32_t n = stripe_rails(t->bytes, lanes_alive(wc));
+	uint32_t n = stripe_rails(t->bytes, lanes_alive(wc), t->cfg->stripe_min_bytes);
 
 	traffic_begin(t, wc, stream);
 	for (uint32_t i = 0; i < t->n_rails; i++) {

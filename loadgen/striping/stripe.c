@@ -7,9 +7,9 @@
 /* Parts begin at a multiple of a cache line. */
 #define ALIGNMENT 64u
 
-uint32_t stripe_rails(uint64_t bytes, uint32_t rails)
+uint32_t stripe_rails(uint64_t bytes, uint32_t rails, uint64_t least_bytes)
 {
-	return (uint32_t)MAX(MIN(bytes / STRIPE_BYTES_MIN, rails), 1);
+	return (uint32_t)MAX(MIN(bytes / roundup(least_bytes, ALIGNMENT), rails), 1);
 }
 
 void stripe_part(uint64_t bytes, uint32_t n, uint32_t i, uint64_t *offset, uint64_t *part_bytes)

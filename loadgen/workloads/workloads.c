@@ -29,6 +29,10 @@ static int check_options_of_others(const struct loadgen_config *c, int argc, cha
 			snprintf(err, err_size, "--%s: needs --workload %s", option, loadgen_workload_names[i]);
 			return -EINVAL;
 		}
+	if (!c->wl->plan && opts_given(&loadgen_options, argc, argv, "stripe-min")) {
+		snprintf(err, err_size, "--stripe-min: needs --workload large or duplex");
+		return -EINVAL;
+	}
 	return 0;
 }
 

@@ -16,7 +16,7 @@ const validate = schemas.getSchema("run.schema.json");
 const optional = [
 	/^config\.(slo|find_capacity|clients|judge|floor|iterations|warmup_iterations|rates_per_s|find_rate)$/,
 	/^steps\.\d+\.(started_s|ended_s|histograms|slo|probe|hard_failure)$/,
-	/^config\.(transport|transport_fell_back|tcp)$/,
+	/^config\.(transport|transport_fell_back|tcp|stripe_min_bytes)$/,
 	/^server_config(\.\w+)*\.tcp$/,
 	/^steps\.\d+\.effective\.(server|generator)\.threads\.\d+\.tcp$/,
 	/^floor$/,

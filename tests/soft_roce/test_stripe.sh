@@ -46,6 +46,9 @@ stripes "duplex: none below 16 KiB, so 32 KiB goes by two rails and 48 KiB by th
     '[.steps[].rails | .available, .used] == [4, 1, 4, 1, 4, 2, 4, 3, 4, 4, 4, 4]' \
     '[.steps[].verified.checked >= 4] | all' '[.steps[].psn_verified] | unique == [8]' \
     '[.steps[].psns | .exchanged, .distinct] | unique == [16]'
+stripes "duplex: with --stripe-min 8k, 32 KiB goes by four rails" cut \
+    "--workload duplex --steps 2 --device $devices --message-size 32k --iterations 4 --stripe-min 8k" \
+    'one.rails.used == 4' '.config.stripe_min_bytes == 8192'
 for rail in 0 1 2 3; do
     is "rail $rail carried some of it" "$(($(sent $rail) - before[rail] > 1000))" 1
 done

@@ -210,6 +210,7 @@ static void begin(uint32_t rails, uint8_t streams, uint64_t bytes, struct lane_p
 	rig.workload = (struct workload){ .streams = streams, .plan = plan_of, .chunks = true };
 	rig.cfg.inflight = 4;
 	rig.cfg.chunk_bytes = 16 << 10;
+	rig.cfg.stripe_min_bytes = 16 << 10;
 	rig.cfg.wl = &rig.workload;
 	rig.traffic.workload = &rig.workload;
 	rig.traffic.cfg = &rig.cfg;
@@ -464,6 +465,11 @@ TEST(stripes__by_size__and_small_ones_take_turns)
 	start(0, 1);
 	assert_counts(1, 2, 2, 1);
 	assert_posted(1, 1, POSTED_WRITE, 48 << 10, 16384);
+	begin(RAILS, 1, 32 << 10, writes, none);
+	rig.cfg.stripe_min_bytes = 8 << 10;
+	start(0, 1);
+	assert_counts(1, 1, 1, 1);
+	assert_posted(3, 0, POSTED_WRITE, 24576, 8192);
 	begin(RAILS, 1, 100, writes, none);
 	start(0, 4);
 	assert_counts(1, 1, 1, 1);

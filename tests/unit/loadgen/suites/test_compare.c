@@ -195,6 +195,9 @@ TEST(compare__list_as_a_value__plus_is_a_comma)
 	assert_string_equal(a.v[1].cfg.devices.name[1], "rxe1");
 	assert_string_equal(a.v[1].name, "rxe0+rxe1");
 	assert_string_equal(json_text_at(a.v[1].options, "device"), "rxe0,rxe1");
+	assert_int_equal(parse("--workload duplex --device rxe0,rxe1 --compare stripe-min=8k,16k"), 0);
+	assert_int_equal(a.v[0].cfg.stripe_min_bytes, 8192);
+	assert_int_equal(a.v[1].cfg.stripe_min_bytes, 16384);
 	assert_refused("--compare device=rxe0,rxe0+rxe1",
 		       "--compare: --device, --server: several rails need --workload");
 }

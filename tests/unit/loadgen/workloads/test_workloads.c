@@ -18,6 +18,13 @@ TEST(check__option_of_another_workload__refused)
 	options_refused("--mix 1:1:1", "--mix: needs");
 	options_refused("--chunk 64k", "--chunk: needs");
 	options_refused("--operation read", "--operation: needs");
+	options_refused("--device a --stripe-min 8k", "--stripe-min: needs --workload large or duplex");
+	options_refused("--workload large --stripe-min 8k", "--stripe-min: needs --device or --server");
+	options_refused("--workload large --device a,b --stripe-min 4095", "--stripe-min: ");
+	options_taken("--workload large --device a,b --stripe-min 8k");
+	assert_int_equal(options.stripe_min_bytes, 8192);
+	options_taken("--workload duplex --device a,b");
+	assert_int_equal(options.stripe_min_bytes, 16384);
 }
 
 TEST(check__message_sizes__each_within_the_workloads)
