@@ -29,6 +29,7 @@
 #include "loadgen/worker/clients.h"
 #include "loadgen/worker/connector.h"
 #include "loadgen/worker/pulse.h"
+#include "loadgen/worker/settings.h"
 
 #define PUBLISH_S 0.01
 #define BEAT_NS (100 * NS_PER_MS)
@@ -215,6 +216,7 @@ static void execute(struct worker *w, const struct order *o)
 		connector_go_on(&w->connector, o->task.upto);
 		break;
 	case ORDER_TRAFFIC:
+		settings_log(&w->traffic);
 		w->traffic.on = true;
 		next_portion(w);
 		break;

@@ -42,10 +42,16 @@ for rail in 0 1 2 3; do
     before[rail]=$(sent $rail)
 done
 stripes "duplex: none below 16 KiB, so 32 KiB goes by two rails and 48 KiB by three" sizes \
-    "--workload duplex --steps 2 --device $devices --message-size 1,16k,32k,48k,64k,1M --iterations 4" \
+    "--workload duplex --steps 2 --device $devices --message-size 1,16k,32k,48k,64k,1M --iterations 4 --log-level debug" \
     '[.steps[].rails | .available, .used] == [4, 1, 4, 1, 4, 2, 4, 3, 4, 4, 4, 4]' \
     '[.steps[].verified.checked >= 4] | all' '[.steps[].psn_verified] | unique == [8]' \
     '[.steps[].psns | .exchanged, .distinct] | unique == [16]'
+for line in 'inline: 64 bytes, the largest message, of up to 220 (--inline)' \
+    'doorbells: up to 16 sends of a connection share one (--post-list)' \
+    'rails reduced from 4 to 2 for 32768 bytes (--stripe-min 16384)' \
+    'rails: all 4 carry a part of each 65536 bytes (--stripe-min 16384)'; do
+    matches "the log says what was chosen: $line" "$(grep -cF "worker 0: $line" "${logs[sizes]}")" '^[16]$'
+done
 stripes "duplex: with --stripe-min 8k, 32 KiB goes by four rails" cut \
     "--workload duplex --steps 2 --device $devices --message-size 32k --iterations 4 --stripe-min 8k" \
     'one.rails.used == 4' '.config.stripe_min_bytes == 8192'
