@@ -63,7 +63,9 @@ test_usage() {
         'vm --nodes 2 --netem lossy true|tc-netem(8)' 'vm --nodes 2 --netem 3: true|tc-netem(8)' \
         'vm --timeout soon true|1 and more' 'vm --accel fast true|auto, kvm, tcg' \
         'vm --env 1x=2 true|NAME=VALUE' 'vm --nonsense true|--memory' 'vm --tty true|terminal' \
-        'up nonsense|--netdev IF' 'down nonsense|no argument' 'sideways|status' '|status'; do
+        'up nonsense|--netdev IF' 'netns true|netns --' 'netns --|a command' \
+        'netns --check x|no other argument' 'module x|no argument' 'down nonsense|no argument' 'sideways|status' \
+        '|status'; do
         # shellcheck disable=SC2086  # these are words
         "$softroce" ${case_%%|*} </dev/null >"$work/out" 2>"$work/err"
         status=$?
