@@ -40,21 +40,25 @@ static void take_netdev(void *arg, const char *name)
 		memcpy(l->netdev, name, strlen(name) + 1);
 }
 
-/* A software device needs an Ethernet interface. */
+/* A software device needs an Ethernet interface and the module. */
 static void mend_with_soft_roce(const struct look *l, struct finding *f)
 {
-	if (l->netdev[0])
-		finding_mend(f, "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev %s", l->netdev);
+	char rxe[FINDING_TEXT / 2];
+
+	if (l->netdev[0] && module_rxe_command(rxe, sizeof(rxe)))
+		finding_mend(f, "%s; rdma link add rxe0 type rxe netdev %s", rxe, l->netdev);
 }
 
 static void say_no_device(struct look *l)
 {
+	char rxe[FINDING_TEXT / 2];
+	const char *lacks = !l->netdev[0] ? "no Ethernet interface that is up to make a software one on" :
+			    module_rxe_command(rxe, sizeof(rxe)) ? "" : rxe;
 	struct finding *f;
 
-	f = findings_add(l->out, "device", FINDING_WRONG, why_device, "this machine has no RDMA device%s",
-			 l->netdev[0] ? "" :
-			 ", and no Ethernet interface that is up to make a software one on; `scripts/softroce vm` "
-			 "boots a micro-VM that has one");
+	f = findings_add(l->out, "device", FINDING_WRONG, why_device, "this machine has no RDMA device%s%s%s",
+			 lacks[0] ? ", and " : "", lacks,
+			 lacks[0] ? "; `scripts/softroce vm` boots a micro-VM that has one" : "");
 	mend_with_soft_roce(l, f);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/host/beside.h"
 #include "loadgen/doctor/base/tree.h"
 
 /* --- one module --- */
@@ -47,6 +48,18 @@ enum module_state module_state(const char *root, const char *name)
 	if (tree_has(tree_at(root, "/sys/module/%s/initstate", name)))
 		return MODULE_LOADED;
 	return tree_has(tree_at(root, "/sys/module/%s", name)) ? MODULE_BUILT_IN : look_in_list(root, name);
+}
+
+bool module_rxe_command(char *out, size_t size)
+{
+	static const char *const question[] = { "module", NULL };
+	int status = beside_ask("scripts/softroce", question, out, size);
+
+	if (status == 3 && out[0])
+		return false;
+	if (status != 0 || !out[0])
+		snprintf(out, size, "modprobe rdma_rxe");
+	return true;
 }
 
 /* --- all of them --- */
@@ -117,8 +130,9 @@ static void check_core(const char *root, struct findings *out)
 static void check_drivers(const char *root, struct findings *out)
 {
 	struct names have = { .text = "" };
+	char rxe[FINDING_TEXT / 2];
 	struct finding *f;
-	bool unknown = false;
+	bool unknown = false, loads;
 
 	for (size_t i = 0; i < N_DRIVERS; i++) {
 		enum module_state s = module_state(root, drivers[i]);
@@ -132,11 +146,14 @@ static void check_drivers(const char *root, struct findings *out)
 			     unknown ? " (what else is built in cannot be read)" : "");
 		return;
 	}
+	loads = module_rxe_command(rxe, sizeof(rxe));
 	f = findings_add(out, "driver", FINDING_NOTE,
 			 "Without a driver there is no device; rdma_rxe makes one of any Ethernet interface.",
-			 "no driver of an RDMA device that is known here is loaded%s",
-			 unknown ? "; what is built in cannot be read" : " or built in");
-	finding_mend(f, "modprobe rdma_rxe");
+			 "no driver of an RDMA device that is known here is loaded%s%s%s",
+			 unknown ? "; what is built in cannot be read" : " or built in", loads ? "" : "; ",
+			 loads ? "" : rxe);
+	if (loads)
+		finding_mend(f, "%s", rxe);
 }
 
 void modules_check(const char *root, struct findings *out)

@@ -2,12 +2,24 @@
 /* Unit tests of loadgen/doctor/devices.c and finding.c, with machines that are files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "common/host/beside.h"
 #include "loadgen/doctor/checks.h"
 #include "tests/unit/files/machine.h"
 
 #define PORT "/sys/class/infiniband/rxe0/ports/1"
+
+/* What scripts/softroce answers; NULL: a command that loads the module. */
+static const char *no_module;
+
+int beside_ask(const char *relative, const char *const words[], char *line, size_t size)
+{
+	(void)relative, (void)words;
+	snprintf(line, size, "%s", no_module ? no_module : "modprobe rdma_rxe");
+	return no_module ? 3 : 0;
+}
 
 static void look(void)
 {
@@ -23,6 +35,7 @@ static void mended_by(const char *check, const char *mend)
 
 static int set_up(void **state)
 {
+	no_module = NULL;
 	if (machine_make(state))
 		return -1;
 	machine_put("/sys/class/net/eth0/type", "1\n");
@@ -53,6 +66,16 @@ TEST_WITH(devices__none__mend_makes_one_on_an_interface, set_up, machine_remove)
 	machine_take("/sys/class/infiniband");
 	look();
 	mended_by("device", "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0");
+}
+
+TEST_WITH(devices__none_and_no_module__reason_and_the_micro_vm, set_up, machine_remove)
+{
+	machine_take("/sys/class/infiniband");
+	no_module = "kernel 6.1 was built without rdma_rxe";
+	look();
+	machine_says("device", FINDING_WRONG, "no RDMA device, and kernel 6.1 was built without rdma_rxe; "
+		     "`scripts/softroce vm` boots a micro-VM");
+	assert_string_equal(machine_finding("device", FINDING_WRONG)->mend, "");
 }
 
 TEST_WITH(devices__port_down__mend_sets_the_interface_up, set_up, machine_remove)

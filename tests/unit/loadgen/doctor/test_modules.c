@@ -2,12 +2,28 @@
 /* Unit tests of loadgen/doctor/modules.c, with kernels that are files in a folder. */
 #include "tests/unit/helpers/unit.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/host/beside.h"
 #include "loadgen/doctor/checks.h"
 #include "tests/unit/files/machine.h"
 
 #define BUILT_IN "/lib/modules/6.1.0-13-amd64/modules.builtin"
+
+/* What scripts/softroce answers. */
+static int script_status;
+static const char *script_line;
+
+int beside_ask(const char *relative, const char *const words[], char *line, size_t size)
+{
+	assert_string_equal(relative, "scripts/softroce");
+	assert_string_equal(words[0], "module");
+	assert_null(words[1]);
+	snprintf(line, size, "%s", script_line);
+	return script_status;
+}
 
 static void look(void)
 {
@@ -16,6 +32,8 @@ static void look(void)
 
 static int set_up(void **state)
 {
+	script_status = 0;
+	script_line = "modprobe rdma_rxe";
 	if (machine_make(state))
 		return -1;
 	machine_put("/proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
@@ -88,6 +106,33 @@ TEST(modules__no_driver__note_says_rxe)
 	machine_says("driver", FINDING_NOTE, "is loaded or built in");
 	assert_string_equal(machine_finding("driver", FINDING_NOTE)->mend, "modprobe rdma_rxe");
 	assert_int_equal(findings_status(&machine_found), 0);
+}
+
+TEST(modules__kernel_without_rxe__mend_installs_its_package)
+{
+	put_core();
+	script_line = "dnf install -y kernel-modules-extra-6.1 && modprobe rdma_rxe";
+	look();
+	assert_string_equal(machine_finding("driver", FINDING_NOTE)->mend, script_line);
+}
+
+TEST(modules__no_package_has_rxe__reason_instead_of_a_mend)
+{
+	put_core();
+	script_status = 3;
+	script_line = "kernel 6.1 was built without rdma_rxe";
+	look();
+	machine_says("driver", FINDING_NOTE, "or built in; kernel 6.1 was built without rdma_rxe");
+	assert_string_equal(machine_finding("driver", FINDING_NOTE)->mend, "");
+}
+
+TEST(modules__no_script__modprobe)
+{
+	put_core();
+	script_status = -ENOENT;
+	script_line = "";
+	look();
+	assert_string_equal(machine_finding("driver", FINDING_NOTE)->mend, "modprobe rdma_rxe");
 }
 
 TEST(modules__no_sys__unknown)
