@@ -147,9 +147,9 @@ static int check_together(const struct loadgen_config *c, char *err, size_t n)
 		{ c->fell_back && loadgen_has_hosts(c),
 		  "--transport auto: cannot be combined with several load hosts, which have to use the same transport; "
 		  "name it" },
-		{ c->transport != TRANSPORT_RDMA && (c->device || c->n_rails > 1 || c->environment == ENVIRONMENT_VM),
+		{ c->transport != TRANSPORT_RDMA && (c->device || c->n_rails > 1 || c->environment >= ENVIRONMENT_VM),
 		  "--transport tcp, tls: cannot be combined with --device, several addresses of --server or "
-		  "--environment vm, which are of RDMA" },
+		  "--environment vm or netns, which are of RDMA" },
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

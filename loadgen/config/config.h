@@ -26,7 +26,7 @@ struct team;
 	X(echo) X(pingpong) X(small) X(large) X(duplex) X(write) X(read) X(atomic) X(mixed) X(connect) X(idle)
 extern const char *const loadgen_workload_names[];	/* in this order, NULL-terminated */
 
-enum environment { ENVIRONMENT_AUTO, ENVIRONMENT_NATIVE, ENVIRONMENT_VM };
+enum environment { ENVIRONMENT_AUTO, ENVIRONMENT_NATIVE, ENVIRONMENT_VM, ENVIRONMENT_NETNS };
 
 /* Success criteria to judge: all, or (auto) without those of time on emulated CPUs and software RDMA. */
 enum judge { JUDGE_AUTO, JUDGE_ALL };

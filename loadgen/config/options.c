@@ -12,7 +12,7 @@
 
 #define HOSTS_MAX 1024
 
-static const char *const environment_names[] = { "auto", "native", "vm", NULL };
+static const char *const environment_names[] = { "auto", "native", "vm", "netns", NULL };
 static const char *const host_loss_names[] = { "stop", "continue", NULL };
 static const char *const switch_names[] = { "off", "on", NULL };
 /* In the order of enum transport; auto is TRANSPORT_AUTO of config.c. */
@@ -78,8 +78,9 @@ static const struct opt options[] = {
 	  .more = "The ramp has the steps that are below N, and then N. At most 100000 on each load host. With "
 	  "`--find-capacity`: the largest number of clients to try, 10000 unless it is given." },
 	{ .name = "cluster", .group = "hosts", .type = OPT_STRING, .offset = AT(cluster),
-	  .metavar = "etcd://HOST:PORT/RUN", .needs = "server|targets", .excludes = "lead,join,environment=vm",
-	  .per_host = true, .help = "Run on --hosts hosts that meet at this etcd under the name RUN.",
+	  .metavar = "etcd://HOST:PORT/RUN", .needs = "server|targets",
+	  .excludes = "lead,join,environment=vm,environment=netns", .per_host = true,
+	  .help = "Run on --hosts hosts that meet at this etcd under the name RUN.",
 	  .more = "The same command is started on each host. The first to come leads: it has the run's table, files "
 	  "and report." },
 	{ .name = "coalesce", .group = "load", .type = OPT_UINT, .offset = AT(coalesce), .min = 1,
@@ -139,7 +140,8 @@ static const struct opt options[] = {
 	  .per_suite = true, .common = true, .help = "Print the whole report at the end, not its summary.",
 	  .more = "It is what `performance_test report` prints. With `--report off` there is only the summary." },
 	{ .name = "device", .group = "where", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
-	  .per_host = true, .excludes = "environment=vm", .def_words = "the one that reaches the server",
+	  .per_host = true, .excludes = "environment=vm,environment=netns",
+	  .def_words = "the one that reaches the server",
 	  .help = "RDMA device of the clients, and of the server that performance_test starts.",
 	  .more = "With several devices, at most 8, clients of `--workload large` and `duplex` have a connection on "
 	  "each and stripe their data over them (docs/workloads.md, \"Rails\"). Several devices are an error with "
@@ -150,10 +152,11 @@ static const struct opt options[] = {
 	  .help = "Measured time of each step." },
 	{ .name = "environment", .group = "where", .type = OPT_CHOICE, .offset = AT(environment), .per_host = true,
 	  .per_suite = true, .choices = environment_names, .metavar = "WHERE", .def = "auto",
-	  .help = "Run on this machine (native) or in a Soft-RoCE micro-VM (vm).",
-	  .more = "auto takes the micro-VM if the machine has no RDMA device, none of `--server`, `--targets` and "
-	  "`--device` is given, and this is not a micro-VM already. It does not with `--transport tcp` or `tls`, or "
-	  "with several load hosts." },
+	  .help = "Run on this machine (native), or over Soft-RoCE in a micro-VM (vm) or a network namespace (netns).",
+	  .more = "auto takes one of the two if the machine has no RDMA device and none of `--server`, `--targets` and "
+	  "`--device` is given: the namespace, which is as fast as the machine, for root on a kernel that has rdma_rxe "
+	  "(docs/soft-roce.md), else the micro-VM. It does not with `--transport tcp` or `tls`, or with several load "
+	  "hosts." },
 	{ .name = "etcd-ca", .group = "hosts", .type = OPT_STRING, .offset = AT(etcd_ca), .metavar = "FILE",
 	  .needs = "lead|join|cluster", .per_host = true,
 	  .help = "CA certificate (PEM) of an etcd with TLS (etcds://...).",
@@ -198,7 +201,8 @@ static const struct opt options[] = {
 	  .more = "With `--workload duplex`, N in each direction. The operations of `--warmup-iterations` come first. "
 	  "The measured time ends with the last operation, or when none has ended for 60 s." },
 	{ .name = "join", .group = "hosts", .type = OPT_STRING, .offset = AT(join),
-	  .metavar = "etcd://HOST:PORT/RUN?token=...", .excludes = "lead,cluster,environment=vm", .per_host = true,
+	  .metavar = "etcd://HOST:PORT/RUN?token=...", .excludes = "lead,cluster,environment=vm,environment=netns",
+	  .per_host = true,
 	  .help = "Take part in the run of the host that printed this URL (--lead), with its options.",
 	  .more = "An option given here must have the leader's value, unless it is one that each host has for itself "
 	  "(files, devices, CPUs, what is printed)." },
@@ -216,7 +220,7 @@ static const struct opt options[] = {
 	{ .name = "key", .group = "where", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE", .needs = "cert",
 	  .per_host = true, .per_suite = true, .help = "Private key (PEM) of --cert." },
 	{ .name = "lead", .group = "hosts", .type = OPT_FLAG, .offset = AT(lead), .needs = "hosts,server|targets",
-	  .excludes = "join,cluster,environment=vm", .per_host = true,
+	  .excludes = "join,cluster,environment=vm,environment=netns", .per_host = true,
 	  .help = "Start an etcd for this run, print the command for the other hosts, and lead them." },
 	{ .name = "lease", .group = "hosts", .type = OPT_DURATION, .offset = AT(lease_ns), .min = 2 * NS_PER_S,
 	  .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "10",
@@ -304,7 +308,8 @@ static const struct opt options[] = {
 	  .metavar = "N", .def = "1", .help = "Seed of the message payload and of what is drawn at random.",
 	  .more = "PSNs and keys are never seeded." },
 	{ .name = "server", .group = "where", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST,...",
-	  .per_suite = true, .common = true, .excludes = "targets,environment=vm", .def_words = "one of our own",
+	  .per_suite = true, .common = true, .excludes = "targets,environment=vm,environment=netns",
+	  .def_words = "one of our own",
 	  .help = "Server to load (its address on each rail).",
 	  .more = "A name or an address. With several rails, the addresses are in the order of `--device`; the first "
 	  "is asked for statistics." },
@@ -342,7 +347,7 @@ static const struct opt options[] = {
 	  .more = "NAME is fabric, messages, arrays, connections or transports; all stands for the first four. Other "
 	  "options apply to all of its runs." },
 	{ .name = "targets", .group = "where", .type = OPT_STRING, .offset = AT(targets_text),
-	  .metavar = "HOST[:PORT],...", .excludes = "environment=vm",
+	  .metavar = "HOST[:PORT],...", .excludes = "environment=vm,environment=netns",
 	  .help = "Servers to load at once, at most 16, instead of --server.",
 	  .more = "See \"Several servers\" below." },
 	TCP_OPT(AT(tcp_text)),

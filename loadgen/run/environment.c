@@ -12,12 +12,16 @@
 #include <jansson.h>
 
 #include "common/base/paths.h"
+#include "common/base/utf8.h"
+#include "common/host/beside.h"
 #include "common/rdma/dev.h"
 
 #define ARGS_MAX 256
 #define SHARES_MAX 6
 
-struct vm_args {
+#define SCRIPT "scripts/softroce"
+
+struct script_args {
 	char *v[ARGS_MAX];
 	int n;
 	char shares[SHARES_MAX][PATH_MAX];
@@ -46,21 +50,21 @@ static int copy_args(int argc, char **argv, char **out, int n)
 	return n;
 }
 
-static void add_vm_arg(struct vm_args *a, const char *arg)
+static void add_arg(struct script_args *a, const char *arg)
 {
 	a->v[a->n++] = (char *)arg;
 }
 
 /* Shares the folder under the same path, so that results land where they would without the micro-VM. */
-static void add_share(struct vm_args *a, const char *dir)
+static void add_share(struct script_args *a, const char *dir)
 {
 	if (!realpath(dir, a->shares[a->n_shares]))
 		return; /* the run in the micro-VM will report the missing folder */
-	add_vm_arg(a, "--share");
-	add_vm_arg(a, a->shares[a->n_shares++]);
+	add_arg(a, "--share");
+	add_arg(a, a->shares[a->n_shares++]);
 }
 
-static void add_share_of_file(struct vm_args *a, const char *file)
+static void add_share_of_file(struct script_args *a, const char *file)
 {
 	char dir[PATH_MAX];
 	char *slash;
@@ -74,7 +78,7 @@ static void add_share_of_file(struct vm_args *a, const char *file)
 	add_share(a, dir);
 }
 
-static void add_shares(struct vm_args *a, const struct loadgen_config *c)
+static void add_shares(struct script_args *a, const struct loadgen_config *c)
 {
 	if (path_make_dirs(c->output) == 0)
 		add_share(a, c->output);
@@ -85,14 +89,31 @@ static void add_shares(struct vm_args *a, const struct loadgen_config *c)
 	add_share_of_file(a, c->suite);
 }
 
-static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
+/* Options of the micro-VM; a network namespace has this machine's memory and files. */
+static void add_vm_options(struct script_args *a, const struct loadgen_config *c)
+{
+	if (memory_for(c->clients)) {
+		add_arg(a, "--memory");
+		add_arg(a, memory_for(c->clients));
+	}
+	if (c->vm_rails > 1) {
+		snprintf(a->rails, sizeof(a->rails), "%u", c->vm_rails);
+		add_arg(a, "--rails");
+		add_arg(a, a->rails);
+	}
+	add_shares(a, c);
+}
+
+/* Replaces this process by the same command in `where`, "vm" or "netns". */
+static int enter_environment(const char *where, const struct loadgen_config *c, int argc, char **argv, char *err,
+			     size_t err_size)
 {
 	char script[PATH_MAX], self[PATH_MAX];
-	struct vm_args a = { .n = 0 };
+	struct script_args a = { .n = 0 };
 
-	if (argc > ARGS_MAX - 24 || path_beside_program("scripts/softroce", script, sizeof(script)) ||
+	if (argc > ARGS_MAX - 24 || path_beside_program(SCRIPT, script, sizeof(script)) ||
 	    path_beside_program("performance_test", self, sizeof(self))) {
-		snprintf(err, err_size, "too many arguments or a path too long for the micro-VM");
+		snprintf(err, err_size, "too many arguments or a path too long for %s", SCRIPT);
 		return -E2BIG;
 	}
 	if (access(script, X_OK)) {
@@ -100,24 +121,16 @@ static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char 
 			 "there; run from the source tree or make a device with `scripts/softroce up`", script);
 		return -ENODEV;
 	}
-	add_vm_arg(&a, script);
-	add_vm_arg(&a, "vm");
-	if (memory_for(c->clients)) {
-		add_vm_arg(&a, "--memory");
-		add_vm_arg(&a, memory_for(c->clients));
-	}
-	if (c->vm_rails > 1) {
-		snprintf(a.rails, sizeof(a.rails), "%u", c->vm_rails);
-		add_vm_arg(&a, "--rails");
-		add_vm_arg(&a, a.rails);
-	}
-	add_shares(&a, c);
-	add_vm_arg(&a, "--");
-	add_vm_arg(&a, self);
+	add_arg(&a, script);
+	add_arg(&a, where);
+	if (strcmp(where, "vm") == 0)
+		add_vm_options(&a, c);
+	add_arg(&a, "--");
+	add_arg(&a, self);
 	if (c->plan)
-		add_vm_arg(&a, "plan");
-	add_vm_arg(&a, "--environment");
-	add_vm_arg(&a, "native");
+		add_arg(&a, "plan");
+	add_arg(&a, "--environment");
+	add_arg(&a, "native");
 	a.n = copy_args(argc, argv, a.v, a.n);
 	a.v[a.n] = NULL;
 	execv(script, a.v);
@@ -125,8 +138,32 @@ static int enter_vm(const struct loadgen_config *c, int argc, char **argv, char 
 	return -errno;
 }
 
+/* Chooses between a network namespace of this machine and a micro-VM, and says which. Returns the choice, or NULL to
+ * stay: a micro-VM inside a micro-VM would not find a device either. */
+static const char *choose_environment(const struct loadgen_config *c)
+{
+	static const char *const question[] = { "netns", "--check", NULL };
+	char obstacle[200] = "";
+
+	/* The namespace has one device. */
+	if (c->vm_rails <= 1 && beside_ask(SCRIPT, question, obstacle, sizeof(obstacle)) == 0) {
+		utf8_print_line(stderr, "performance_test: no RDMA device on this machine: running over Soft-RoCE in a "
+				"network namespace of it (--environment netns; the other way is a micro-VM: "
+				"--environment vm)");
+		return "netns";
+	}
+	if (getenv("RAMPART_VM"))
+		return NULL;
+	utf8_print_line(stderr, "performance_test: no RDMA device on this machine: running over Soft-RoCE in a "
+			"micro-VM (--environment vm)%s%s",
+			obstacle[0] ? "; a network namespace would be faster, but " : "", obstacle);
+	return "vm";
+}
+
 int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
+	const char *where = c->environment == ENVIRONMENT_NETNS ? "netns" : "vm";
+
 	if (c->fell_back)
 		fprintf(stderr,
 			"performance_test: NO RDMA DEVICE on this machine: messages go over TCP (--transport auto)\n");
@@ -135,13 +172,11 @@ int environment_enter(const struct loadgen_config *c, int argc, char **argv, cha
 	    loadgen_has_hosts(c))
 		return 0;
 	if (c->environment == ENVIRONMENT_AUTO) {
-		/* A nested micro-VM would not find a device either. */
-		if (getenv("RAMPART_VM") || dev_count() > 0)
+		where = dev_count() > 0 ? NULL : choose_environment(c);
+		if (!where)
 			return 0;
-		fprintf(stderr, "performance_test: no RDMA device on this machine: running over Soft-RoCE in a "
-			"micro-VM (--environment vm)\n");
 	}
-	return enter_vm(c, argc, argv, err, err_size);
+	return enter_environment(where, c, argc, argv, err, err_size);
 }
 
 const char *environment_describe(const json_t *environment, char *text, size_t size)

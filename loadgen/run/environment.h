@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chooses where the test runs: on an RDMA device of this machine, or in a micro-VM if there is none. */
+/* Chooses where the test runs: on an RDMA device of this machine or, if there is none, over Soft-RoCE in a network
+ * namespace or a micro-VM. */
 #ifndef RAMPART_LOADGEN_ENVIRONMENT_H
 #define RAMPART_LOADGEN_ENVIRONMENT_H
 
@@ -9,8 +10,8 @@
 
 #include "loadgen/config/config.h"
 
-/* Returns 0 to continue on this machine. Otherwise says so on stderr and replaces this process by the same command in
- * the micro-VM; returns only if that fails, with -errno and a line in `err`. */
+/* Returns 0 to continue on this machine. Otherwise says so on stderr and replaces this process by the same command
+ * there; returns only if that fails, with -errno and a line in `err`. */
 int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

@@ -218,6 +218,7 @@ TEST_WITH(check__contradictions__a_line_each, options_reset, NULL)
 	options_refused("--key a.key", "--key: needs --cert");
 	options_refused("--environment vm --server host", "--server: cannot be combined with --environment vm");
 	options_refused("--environment=vm --device rxe0", "--device: cannot be combined with --environment vm");
+	options_refused("--environment netns --server host", "--server: cannot be combined with --environment netns");
 }
 
 TEST_WITH(rate__range__geometric_steps, options_reset, NULL)
@@ -289,6 +290,7 @@ TEST_WITH(check__what_goes_together__taken, options_reset, NULL)
 	options_taken("--environment native --server host --device rxe0");
 	options_taken("--environment auto --device rxe0");
 	options_taken("--environment vm");
+	options_taken("--environment netns");
 }
 
 TEST_WITH(check__name__no_path_and_no_blank, options_reset, NULL)
@@ -358,7 +360,7 @@ TEST_WITH(parse__out_of_range__the_range_named, options_reset, NULL)
 	options_parser_refuses("--timeout 9ms", "--timeout: 9ms is not allowed; allowed: 10ms to 10m");
 	options_parser_refuses("--step-timeout 0.5", "--step-timeout: 0.5 is not allowed; allowed: 1s to 24h");
 	options_parser_refuses("--environment host",
-			     "--environment: host is not allowed; allowed: auto, native or vm");
+			     "--environment: host is not allowed; allowed: auto, native, vm or netns");
 }
 
 TEST_WITH(parse__at_the_ends_of_the_range__taken, options_reset, NULL)

@@ -131,15 +131,23 @@ TEST(describe__no_device_or_unknown__said)
 
 /* ---- entering ---- */
 
-/* In place of the micro-VM, a script that writes its arguments to "out", one per line. */
-static void make_script(void)
+/* In place of scripts/softroce, a script that writes its arguments to "out", one per line. `obstacle` is its answer to
+ * `netns --check`; NULL: a network namespace is possible. */
+static void make_script_with(const char *obstacle)
 {
 	FILE *f = fopen(below("scripts/softroce"), "w");
 
 	assert_non_null(f);
-	fprintf(f, "#!/bin/sh\nprintf '%%s\\n' \"$@\" >%s\n", below("out"));
+	fprintf(f, "#!/bin/sh\n[ \"$*\" != 'netns --check' ] || { echo '%s'; exit %d; }\n", obstacle ? obstacle : "",
+		obstacle ? 3 : 0);
+	fprintf(f, "printf '%%s\\n' \"$@\" >%s\n", below("out"));
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(chmod(below("scripts/softroce"), 0777), 0);
+}
+
+static void make_script(void)
+{
+	make_script_with("");
 }
 
 static const char *read_file(const char *path)
@@ -242,6 +250,56 @@ TEST(enter__auto_without_device__says_so_in_a_line)
 	said = read_file(below("errors"));
 	assert_non_null(strstr(said, "no RDMA device"));
 	assert_ptr_equal(strchr(said, '\n') + 1, said + strlen(said));
+}
+
+static void assert_runs_in_namespace(void)
+{
+	char expected[PATH_MAX];
+
+	snprintf(expected, sizeof(expected), "netns\n--\n%s/performance_test\n--environment\nnative\n--quiet\n", dir);
+	assert_string_equal(read_file(below("out")), expected);
+}
+
+TEST(enter__auto_and_namespace_possible__namespace_and_a_line_that_names_both)
+{
+	const char *said;
+
+	make_script_with(NULL);
+	assert_int_equal(ENTER("pt", "--quiet"), 0);
+	assert_runs_in_namespace();
+	said = read_file(below("errors"));
+	assert_non_null(strstr(said, "--environment netns"));
+	assert_non_null(strstr(said, "--environment vm"));
+	assert_ptr_equal(strchr(said, '\n') + 1, said + strlen(said));
+	/* A micro-VM has namespaces, too. */
+	setenv("RAMPART_VM", "1", 1);
+	assert_int_equal(ENTER("pt", "--quiet"), 0);
+	assert_runs_in_namespace();
+}
+
+TEST(enter__auto_and_an_obstacle__micro_vm_and_a_line_that_names_it)
+{
+	make_script_with("kernel 6.1 has no module");
+	assert_int_equal(ENTER("pt"), 0);
+	assert_memory_equal(read_file(below("out")), "vm\n", 3);
+	assert_non_null(strstr(read_file(below("errors")), "would be faster, but kernel 6.1 has no module\n"));
+}
+
+TEST(enter__auto_with_rails__micro_vm)
+{
+	make_script_with(NULL);
+	c.vm_rails = 2;
+	assert_int_equal(ENTER("pt"), 0);
+	assert_memory_equal(read_file(below("out")), "vm\n", 3);
+}
+
+TEST(enter__netns__not_asked)
+{
+	make_script_with("kernel 6.1 has no module");
+	c.environment = ENVIRONMENT_NETNS;
+	assert_int_equal(ENTER("pt", "--environment", "netns", "--quiet"), 0);
+	assert_runs_in_namespace();
+	assert_string_equal(read_file(below("errors")), "");
 }
 
 TEST(enter__more_clients__more_memory)
