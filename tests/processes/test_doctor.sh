@@ -1,6 +1,6 @@
 #!/bin/bash
 # performance_test doctor in eleven situations: it finds what is wrong with the machine, and the command that it prints
-# mends it when pasted into a shell.
+# mends it when pasted into a shell. At last performance_test runs without a device.
 # shellcheck disable=SC2016,SC2317  # some is for another shell to expand, some is called by name
 
 . tests/soft_roce/lib.sh
@@ -122,4 +122,37 @@ gives "packets may be filtered: a note that names the ports, and status 0" 0 'no
 
 rdma link delete "$device"
 mends "no RDMA" device wrong 'no RDMA device'
+
+# ---- no device, but root and rdma_rxe: performance_test runs in a network namespace, and takes it away
+
+rdma link delete rxe0
+ip -o address >"$tmp/network"
+# Nothing is left: no device, no namespace but the first, and the network as it was.
+is_clean() {
+    [[ ! $(ls /sys/class/infiniband) && $(lsns -n -t net | wc -l) == 1 ]] && ip -o address | cmp -s - "$tmp/network"
+}
+is_left_clean() { # NAME
+    if wait_until 60 is_clean; then
+        ok "$1: nothing is left"
+    else
+        not_ok "$1: nothing is left" "$(ls /sys/class/infiniband; lsns -t net; ip -o address | diff - "$tmp/network")"
+    fi
+}
+gives "netns: stdin and exit status pass through" 7 '^in$' scripts/softroce netns -- sh -c 'cat; exit 7' <<<in
+is_left_clean "netns"
+run=("${bin}performance_test" --steps 5 --verify --report off --output "$results")
+gives "no RDMA: a network namespace" 0 'running over Soft-RoCE in a network namespace .* --environment vm' \
+    "${run[@]}" --warmup 0.2 --duration 1 --json "$tmp/namespace.json"
+holds "no RDMA: all clients were there" namespace 'one.connected_held == 5' 'one.psn_verified == 5' 'one.failures == []' \
+    '.environment.clients.rdma_device.name == "rxe0"'
+is_left_clean "no RDMA: a run"
+for signal in INT:130 KILL:137; do
+    wanted=${signal#*:} signal=${signal%:*}
+    start "$signal" "${run[@]}" --name "$signal" --duration 600
+    begins_measuring "$signal"
+    kill "-$signal" "${pid[$signal]}"
+    end_of "$signal" 60
+    is "no RDMA: SIG$signal: exit status" "$status" "$wanted"
+    is_left_clean "no RDMA: SIG$signal"
+done
 finish
