@@ -43,7 +43,7 @@ static json_t *make_sample(struct samples *s)
 	struct sample now;
 	json_t *o;
 
-	if (!s->sampler && sampler_new("/proc", &s->sampler))
+	if (!s->sampler && sampler_new("", &s->sampler))
 		return NULL;
 	sampler_take(s->sampler, &now);
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)

@@ -16,6 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
+#include "common/host/cgroup.h"
 #include "common/host/proc_text.h"
 
 #define PATH_TEXT_MAX 512
@@ -37,6 +38,10 @@ const char *const sample_names[SAMPLE_N] = {
 	[SAMPLE_MACHINE_SOFTIRQ_S] = "machine_softirq_s",
 	[SAMPLE_MACHINE_STEAL_S] = "machine_steal_s",
 	[SAMPLE_MACHINE_IDLE_S] = "machine_idle_s",
+	[SAMPLE_CGROUP_CPU_S] = "cgroup_cpu_s",
+	[SAMPLE_CGROUP_THROTTLED_S] = "cgroup_throttled_s",
+	[SAMPLE_CGROUP_MEMORY_HITS] = "cgroup_memory_hits",
+	[SAMPLE_CGROUP_OOM_KILLS] = "cgroup_oom_kills",
 	[SAMPLE_BUSIEST_CORE_RATIO] = "busiest_core_ratio",
 	[SAMPLE_AVAILABLE_BYTES] = "machine_available_bytes",
 	[SAMPLE_SLAB_BYTES] = "machine_slab_bytes",
@@ -53,7 +58,7 @@ const char *const sample_names[SAMPLE_N] = {
 
 bool sample_is_counter(enum sample_figure f)
 {
-	return f <= SAMPLE_SWITCHES_INVOLUNTARY || (f >= SAMPLE_MACHINE_USER_S && f <= SAMPLE_MACHINE_IDLE_S) ||
+	return f <= SAMPLE_SWITCHES_INVOLUNTARY || (f >= SAMPLE_MACHINE_USER_S && f <= SAMPLE_CGROUP_OOM_KILLS) ||
 	       f >= SAMPLE_COMPLETIONS;
 }
 
@@ -66,6 +71,8 @@ struct thread {
 struct sampler {
 	char proc[PATH_TEXT_MAX / 2];
 	int stat, loadavg, meminfo, status, fd, task;	/* descriptors; -1: not open */
+	struct cgroup group;
+	int group_files[CGROUP_FIGURES];
 	struct thread threads[SAMPLE_THREADS_MAX];
 	uint32_t n_threads;
 	double threads_seen;		/* number of threads when their folder was read; NAN: never */
@@ -93,6 +100,9 @@ static void open_all(struct sampler *s)
 	open_again(s, &s->status, "self/status", 0);
 	open_again(s, &s->fd, "self/fd", O_DIRECTORY);
 	open_again(s, &s->task, "self/task", O_DIRECTORY);
+	for (int f = 0; f < CGROUP_FIGURES; f++)
+		if (s->group_files[f] < 0)
+			s->group_files[f] = cgroup_open(&s->group, (enum cgroup_figure)f);
 }
 
 static void close_threads(struct sampler *s)
@@ -102,13 +112,16 @@ static void close_threads(struct sampler *s)
 	s->n_threads = 0;
 }
 
-int sampler_new(const char *proc, struct sampler **out)
+int sampler_new(const char *root, struct sampler **out)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
-	snprintf(s->proc, sizeof(s->proc), "%s", proc);
+	snprintf(s->proc, sizeof(s->proc), "%s/proc", root);
+	cgroup_find(root, &s->group);
+	for (int f = 0; f < CGROUP_FIGURES; f++)
+		s->group_files[f] = -1;
 	s->stat = s->loadavg = s->meminfo = s->status = s->fd = s->task = -1;
 	s->threads_seen = NAN;
 	s->tick_s = 1. / (double)sysconf(_SC_CLK_TCK);
@@ -127,6 +140,9 @@ void sampler_free(struct sampler *s)
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	for (int f = 0; f < CGROUP_FIGURES; f++)
+		if (s->group_files[f] >= 0)
+			close(s->group_files[f]);
 	free(s);
 }
 
@@ -364,6 +380,22 @@ static void take_memory(struct sampler *s, double *v)
 	v[SAMPLE_SLAB_BYTES] = field_value(text, "Slab") * 1024;
 }
 
+static double group_value(struct sampler *s, enum cgroup_figure f)
+{
+	return cgroup_value(&s->group, f, read_text(s, s->group_files[f]));
+}
+
+static void take_group(struct sampler *s, double *v)
+{
+	double used = group_value(s, CGROUP_MEMORY_BYTES), cache = group_value(s, CGROUP_CACHE_BYTES);
+
+	v[SAMPLE_CGROUP_CPU_S] = group_value(s, CGROUP_CPU_S);
+	v[SAMPLE_CGROUP_THROTTLED_S] = group_value(s, CGROUP_THROTTLED_S);
+	v[SAMPLE_CGROUP_MEMORY_HITS] = group_value(s, CGROUP_MEMORY_HITS);
+	v[SAMPLE_CGROUP_OOM_KILLS] = group_value(s, CGROUP_OOM_KILLS);
+	v[SAMPLE_AVAILABLE_BYTES] = fmin(v[SAMPLE_AVAILABLE_BYTES], cgroup_left_bytes(&s->group, used, cache));
+}
+
 /* Reads the number before the slash of "0.20 0.18 0.12 1/80 11206", which includes this thread. */
 static void take_run_queue(struct sampler *s, double *v)
 {
@@ -387,6 +419,7 @@ void sampler_take(struct sampler *s, struct sample *out)
 	take_threads(s, out);
 	take_cpus(s, out->v);
 	take_memory(s, out->v);
+	take_group(s, out->v);
 	take_run_queue(s, out->v);
 	/* Counted last, when all files are open. */
 	out->v[SAMPLE_FDS] = count_fds(s->fd);

@@ -31,9 +31,14 @@ enum sample_figure {
 	SAMPLE_MACHINE_SOFTIRQ_S,
 	SAMPLE_MACHINE_STEAL_S,		/* time that the hypervisor gave to others */
 	SAMPLE_MACHINE_IDLE_S,		/* includes waiting for disks */
+	/* of the control group that limits the process (common/host/cgroup.h) since it was made; NAN: no limit */
+	SAMPLE_CGROUP_CPU_S,		/* CPU time of all its processes */
+	SAMPLE_CGROUP_THROTTLED_S,	/* how long threads were stopped for the CPU quota, added up over CPUs */
+	SAMPLE_CGROUP_MEMORY_HITS,	/* times that it was about to exceed its memory limit */
+	SAMPLE_CGROUP_OOM_KILLS,
 	/* of the machine at the moment */
 	SAMPLE_BUSIEST_CORE_RATIO,	/* largest busy share of a CPU since the sampler's last sample */
-	SAMPLE_AVAILABLE_BYTES,		/* available to programs: MemAvailable */
+	SAMPLE_AVAILABLE_BYTES,		/* available to the process: MemAvailable, or less by the group's limit */
 	SAMPLE_SLAB_BYTES,
 	SAMPLE_RUNNABLE,		/* threads that run or wait for a CPU */
 	/* of the program, which fills them in itself (sampler_take sets NAN) */
@@ -55,7 +60,8 @@ bool sample_is_counter(enum sample_figure f);
 
 /* Further threads of a program only count in the figures of its process. */
 #define SAMPLE_THREADS_MAX 64
-/* Files that a sampler keeps open, beside one for each thread. */
+/* Files that a sampler keeps open, beside one for each thread and those of a limited control group
+ * (cgroup_n_files). */
 #define SAMPLE_FILES 6
 
 struct sample_thread {
@@ -72,9 +78,9 @@ struct sample {
 
 struct sampler;
 
-/* Creates a sampler of this process and machine. `proc` is "/proc"; tests pass another folder. Files that cannot be
- * opened are tried again with each sample. Returns 0 or -ENOMEM. */
-int sampler_new(const char *proc, struct sampler **out) __attribute__((warn_unused_result));
+/* Creates a sampler of this process and machine. `root` is ""; tests pass a folder that contains proc and, as for
+ * cgroup_find, control groups. Files that cannot be opened are tried again with each sample. Returns 0 or -ENOMEM. */
+int sampler_new(const char *root, struct sampler **out) __attribute__((warn_unused_result));
 void sampler_free(struct sampler *s);	/* NULL-safe; closes the files */
 
 /* Takes a sample; fills all of *out. */

@@ -161,7 +161,7 @@ int watching_start(struct watching *w, const struct loadgen_config *cfg, struct 
 	*w = (struct watching){ .cfg = cfg, .loop = loop, .results = results, .series = series, .crew = crew };
 	if (!cfg->sample_interval_ns)
 		return 0;
-	ret = sampler_new("/proc", &w->sampler);
+	ret = sampler_new("", &w->sampler);
 	if (ret)
 		return ret;
 	ev_timer_init(&w->due, on_due, 0., interval_s);

@@ -210,6 +210,8 @@ static const struct {
 								 true },
 	{ "softirq#CPUs", "machine_softirq_s", 1, 2, true }, { "steal#CPUs", "machine_steal_s", 1, 2, true },
 	{ "idle#CPUs", "machine_idle_s", 1, 2, true }, { "busiest core#%", "busiest_core_ratio", 100, 0, false },
+	{ "throttled#CPUs", "cgroup_throttled_s", 1, 3, true },
+	{ "memory limit reached#1/s", "cgroup_memory_hits", 1, 0, true },
 	{ "resident#MiB", "rss_bytes", 1 / MIB, 1, false }, { "pinned#MiB", "pinned_bytes", 1 / MIB, 1, false },
 	{ "available#MiB", "machine_available_bytes", 1 / MIB, 1, false },
 	{ "slab#MiB", "machine_slab_bytes", 1 / MIB, 1, false },

@@ -239,7 +239,7 @@ static int describe(struct sample *sample, json_t **thread_of)
 {
 	struct sampler *sampler;
 
-	if (sampler_new("/proc", &sampler))
+	if (sampler_new("", &sampler))
 		return -ENOMEM;
 	sampler_take(sampler, sample);
 	sampler_free(sampler);

@@ -22,7 +22,7 @@
 			fail_msg("%s is %f, not %f", #a, a_, b_); \
 	} while (0)
 
-static char dir[SCRATCH_MAX];	/* in the place of /proc */
+static char dir[SCRATCH_MAX];	/* in the place of the root folder */
 static bool has_proc;		/* it is there; the tear-down removes it */
 static struct sampler *sampler;
 static struct sample now;
@@ -44,9 +44,9 @@ static void take(void)
 	sampler_take(sampler, &now);
 }
 
-static void begin(const char *proc)
+static void begin(const char *root)
 {
-	assert_int_equal(sampler_new(proc, &sampler), 0);
+	assert_int_equal(sampler_new(root, &sampler), 0);
 	take();
 }
 
@@ -93,7 +93,7 @@ TEST(take__descriptors__as_ls_counts)
 	int fds[9];
 	double before;
 
-	begin("/proc");
+	begin("");
 	before = now.v[SAMPLE_FDS];
 	assert_near(of_shell("ls /proc/%d/fd | wc -l"), before, 0);
 	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
@@ -106,7 +106,7 @@ TEST(take__descriptors__as_ls_counts)
 
 TEST(take__memory_and_threads__as_status_says)
 {
-	begin("/proc");
+	begin("");
 	assert_near(now.v[SAMPLE_THREADS], of_shell("awk '/^Threads/ {print $2}' /proc/%d/status"), 0);
 	assert_near(now.v[SAMPLE_RSS_BYTES] / 1024, of_shell("awk '/^VmRSS/ {print $2}' /proc/%d/status"), 512);
 	assert_near(now.v[SAMPLE_PINNED_BYTES] / 1024,
@@ -118,7 +118,7 @@ TEST(take__cpu_and_switches__as_other_programs_read)
 	struct sample before;
 	double ticks, voluntary;
 
-	begin("/proc");
+	begin("");
 	before = now;
 	burn(0.2);
 	for (int i = 0; i < 20; i++)
@@ -140,7 +140,7 @@ TEST(take__machine__as_other_programs_read)
 {
 	double all_s, tick_s = 1. / (double)sysconf(_SC_CLK_TCK);
 
-	begin("/proc");
+	begin("");
 	all_s = of_shell("awk '/^cpu / {print $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9; exit}' /proc/stat") * tick_s;
 	assert_near(now.v[SAMPLE_MACHINE_USER_S] + now.v[SAMPLE_MACHINE_SYSTEM_S] + now.v[SAMPLE_MACHINE_SOFTIRQ_S] +
 			    now.v[SAMPLE_MACHINE_STEAL_S] + now.v[SAMPLE_MACHINE_IDLE_S], all_s,
@@ -184,7 +184,7 @@ TEST(take__thread_that_works__its_time_and_its_name)
 	double before;
 	pthread_t t;
 
-	begin("/proc");
+	begin("");
 	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
 	assert_int_equal(pthread_create(&t, NULL, burn_and_wait, NULL), 0);
 	assert_int_equal(pthread_setname_np(t, "a (b) \xff c"), 0);
@@ -208,7 +208,10 @@ TEST(take__thread_that_works__its_time_and_its_name)
 
 static void put(const char *path, const char *text)
 {
-	scratch_put(dir, path, text);
+	char below_proc[64];
+
+	snprintf(below_proc, sizeof(below_proc), "proc/%s", path);
+	scratch_put(dir, below_proc, text);
 }
 
 static void make_proc(void)
@@ -297,6 +300,53 @@ TEST(take__nothing_there__null_and_tried_again)
 	assert_near(now.v[SAMPLE_RUNNABLE], 7, 0);
 }
 
+/* ---- the control group ---- */
+
+/* A group of 1.5 CPUs and 1 MiB on a machine with more, which has used 640 KiB, 512 KiB of it page cache. */
+static void put_group(const char *throttled)
+{
+	char text[96];
+
+	put("meminfo", "MemAvailable:    2048 kB\n");
+	put("self/cgroup", "0::/pod\n");
+	put("self/mountinfo", "30 23 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	scratch_put(dir, "cg/pod/cpu.max", "150000 100000\n");
+	snprintf(text, sizeof(text), "usage_usec 3000000\nnr_throttled 1\nthrottled_usec %s\n", throttled);
+	scratch_put(dir, "cg/pod/cpu.stat", text);
+	scratch_put(dir, "cg/pod/memory.max", "1048576\n");
+	scratch_put(dir, "cg/pod/memory.current", "655360\n");
+	scratch_put(dir, "cg/pod/memory.stat", "inactive_file 524288\nactive_file 0\n");
+	scratch_put(dir, "cg/pod/memory.events", "high 0\nmax 4\noom_kill 1\n");
+}
+
+TEST(take__limited_group__its_figures_and_what_its_limit_leaves)
+{
+	make_proc();
+	put_group("250000");
+	begin(dir);
+	assert_near(now.v[SAMPLE_CGROUP_CPU_S], 3, 1e-9);
+	assert_near(now.v[SAMPLE_CGROUP_THROTTLED_S], 0.25, 1e-9);
+	assert_near(now.v[SAMPLE_CGROUP_MEMORY_HITS], 4, 0);
+	assert_near(now.v[SAMPLE_CGROUP_OOM_KILLS], 1, 0);
+	assert_near(now.v[SAMPLE_AVAILABLE_BYTES], 1048576 - (655360 - 524288), 0);
+	/* The machine has less than the limit leaves. */
+	put_group("350000");
+	put("meminfo", "MemAvailable:    64 kB\n");
+	take();
+	assert_near(now.v[SAMPLE_AVAILABLE_BYTES], 64 * 1024, 0);
+	assert_near(now.v[SAMPLE_CGROUP_THROTTLED_S], 0.35, 1e-9);
+}
+
+TEST(take__damaged_figures_of_the_group__null)
+{
+	make_proc();
+	put_group("-5");
+	scratch_put(dir, "cg/pod/memory.current", "max\n");
+	begin(dir);
+	assert_true(isnan(now.v[SAMPLE_CGROUP_THROTTLED_S]));
+	assert_near(now.v[SAMPLE_AVAILABLE_BYTES], 2048 * 1024, 0);
+}
+
 /* ---- JSON ---- */
 
 TEST(json__written_and_read__the_same)
@@ -304,7 +354,7 @@ TEST(json__written_and_read__the_same)
 	struct sample before;
 	json_auto_t *o = NULL;
 
-	begin("/proc");
+	begin("");
 	now.v[SAMPLE_QPS] = 17;
 	before = now;
 	o = sample_json(&now);
