@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/host/cgroup.h"
 #include "common/host/cpu_list.h"
 #include "common/host/proc_text.h"
 
@@ -157,11 +159,29 @@ const cpu_set_t *place_cpus_beside(const char *sys, int node, cpu_set_t *out)
 	return CPU_COUNT(out) ? out : NULL;
 }
 
-uint32_t place_n_allowed(void)
+static uint32_t n_allowed(void)
 {
 	cpu_set_t allowed;
 
 	return sched_getaffinity(0, sizeof(allowed), &allowed) ? 0 : (uint32_t)CPU_COUNT(&allowed);
+}
+
+double place_cpus(void)
+{
+	struct cgroup group;
+
+	cgroup_find("", &group);
+	return fmin(n_allowed(), group.cpus);
+}
+
+uint32_t place_threads(void)
+{
+	uint32_t allowed = n_allowed();
+	struct cgroup group;
+
+	cgroup_find("", &group);
+	/* The set of CPUs is unknown where the machine has more than CPU_SETSIZE. */
+	return cgroup_threads(&group, allowed ? allowed : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 /* --- a thread --- */

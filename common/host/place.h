@@ -15,8 +15,11 @@
 #define PLACE_SYS "/sys"
 #define PLACE_NO_NODE (-1)
 
-/* Number of CPUs that this thread may run on; 0: unknown. */
-uint32_t place_n_allowed(void);
+/* CPUs that this process may use at once: those that this thread may run on or, if that is less, the CPU quota of its
+ * control group (common/host/cgroup.h), which may be a fraction. 0: unknown. */
+double place_cpus(void);
+/* Number of threads that can run at once on these CPUs: the default of --threads. At least 1. */
+uint32_t place_threads(void);
 
 /* The NUMA node of a CPU; PLACE_NO_NODE if unknown. */
 int place_node_of_cpu(const char *sys, int cpu);

@@ -24,6 +24,8 @@
 #endif
 
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
+#include "common/host/cgroup.h"
 #include "common/host/proc_text.h"
 
 #define CAP_IPC_LOCK_BIT 14	/* linux/capability.h */
@@ -149,9 +151,17 @@ int res_machine_cpu(struct res_machine_cpu *out)
 	return 0;
 }
 
-uint64_t res_machine_memory_bytes(void)
+static uint64_t physical_bytes(void)
 {
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t res_machine_memory_bytes(void)
+{
+	struct cgroup group;
+
+	cgroup_find("", &group);
+	return (uint64_t)fmin((double)physical_bytes(), group.memory_bytes);
 }
 
 /* Free pages in per-CPU lists, which MemFree omits: many MiB after a process freed memory. 0 if unreadable. */
@@ -193,12 +203,17 @@ int res_machine_available_bytes(uint64_t *out)
 {
 	char text[PROC_TEXT_MAX];
 	int err = read_text("/proc/meminfo", text, sizeof(text));
+	struct cgroup group;
+	double left;
 
 	if (err)
 		return err;
 	if (!proc_text_field(text, "MemAvailable"))
 		return -EIO;
-	*out = proc_text_number(text, "MemAvailable", 10) * 1024;
+	cgroup_find("", &group);
+	left = cgroup_left_bytes(&group, cgroup_now(&group, CGROUP_MEMORY_BYTES),
+				 cgroup_now(&group, CGROUP_CACHE_BYTES));
+	*out = (uint64_t)fmin((double)proc_text_number(text, "MemAvailable", 10) * 1024, left);
 	return 0;
 }
 
@@ -279,6 +294,24 @@ static const char *const sysctls[] = {
 	"vm.max_map_count",
 	"vm.overcommit_memory",
 };
+
+/* A number that another host may have written; NAN if it is not above 0, or absurd. */
+static double amount_at(const json_t *environment, const char *path)
+{
+	double v = json_number_at(environment, path);
+
+	return v > 0 && v < 0x1p60 ? v : NAN;
+}
+
+double res_cpus_of(const json_t *environment)
+{
+	return fmin(amount_at(environment, "cores"), amount_at(environment, "cgroup.cpus"));
+}
+
+double res_memory_of(const json_t *environment)
+{
+	return fmin(amount_at(environment, "memory_bytes"), amount_at(environment, "cgroup.memory_bytes"));
+}
 
 double res_port_range(const json_t *environment)
 {
@@ -423,16 +456,19 @@ json_t *res_environment_json(void)
 {
 	struct utsname uts = { 0 };
 	struct machine m;
+	struct cgroup group;
 	bool is_emulated;
 
+	cgroup_find("", &group);
 	describe_machine(&m);
 	uname(&uts);	/* can fail only for a bad pointer */
 	is_emulated = m.accelerator && strcmp(m.accelerator, "tcg") == 0;
-	return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:b, s:b, s:o, s:{s:o, s:o}, s:o}",
+	return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:b, s:b, s:o, s:{s:o, s:o}, s:o}",
 			 "kernel", string_or_null(uts.release),
 			 "cpu_model", string_or_null(m.cpu_model),
 			 "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
-			 "memory_bytes", (json_int_t)res_machine_memory_bytes(),
+			 "memory_bytes", (json_int_t)physical_bytes(),
+			 "cgroup", cgroup_json(&group),
 			 "hypervisor", string_or_null(m.hypervisor),
 			 "accelerator", string_or_null(m.accelerator),
 			 "is_virtual_machine", *m.hypervisor || m.accelerator,

@@ -39,7 +39,8 @@ int res_machine_cpu(struct res_machine_cpu *out) __attribute__((warn_unused_resu
  * Includes queues that a driver shares with a process. Returns 0 or -errno; -EIO if a field is missing. */
 int res_machine_kernel_bytes(uint64_t *out) __attribute__((warn_unused_result));
 
-/* Bytes of memory still available to programs: MemAvailable of /proc/meminfo. Returns 0 or -errno; -EIO if missing. */
+/* Bytes of memory still available to this process: MemAvailable of /proc/meminfo or, if that is less, what the memory
+ * limit of its control group leaves (common/host/cgroup.h). Returns 0 or -errno; -EIO if missing. */
 int res_machine_available_bytes(uint64_t *out) __attribute__((warn_unused_result));
 
 /* Bytes that this process has allocated and not freed, including malloc's overhead; resident memory also includes what
@@ -51,11 +52,12 @@ int res_heap_bytes(uint64_t *out) __attribute__((warn_unused_result));
  * (/proc/net/sockstat). Returns 0 or -errno; -EIO if the file has another format. */
 int res_tcp_sockets(uint64_t *out) __attribute__((warn_unused_result));
 
-/* Physical memory of this machine, in bytes. */
+/* Physical memory of this machine or, if that is less, the memory limit of this process's control group, in bytes. */
 uint64_t res_machine_memory_bytes(void);
 
 /* Description of this machine, as in the object `environment` of run.json, without the RDMA device:
- *   kernel, cpu_model, cores, memory_bytes, hostname
+ *   kernel, cpu_model, cores, memory_bytes (physical), hostname
+ *   cgroup              limits of this process's control group (cgroup_json)
  *   hypervisor          from the DMI names or CPUID if /proc/cpuinfo has the flag "hypervisor"
  *   accelerator         "tcg" or "kvm", from RAMPART_ACCELERATOR or CPUID
  *   is_virtual_machine, is_emulated_cpu (tcg)
@@ -63,6 +65,10 @@ uint64_t res_machine_memory_bytes(void);
  *   sysctls             {"net.core.somaxconn", ...}
  * Unknown values are null. The caller owns the reference; NULL if memory runs out. */
 json_t *res_environment_json(void) __attribute__((warn_unused_result));
+/* CPUs and memory that the process of an environment may use, which may be of another host: the machine's, or the limit
+ * of its control group if that is lower; NAN: not known. */
+double res_cpus_of(const json_t *environment);
+double res_memory_of(const json_t *environment);
 /* Client ports of an environment (net.ipv4.ip_local_port_range), which may be of another host; NAN: not known. */
 double res_port_range(const json_t *environment);
 

@@ -11,8 +11,8 @@
 #define MEMORY_SHARE 0.1
 
 static const char *const same_on_each_side[] = {
-	"cpu_model", "cores", "hypervisor", "accelerator", "rdma_device.driver", "rdma_device.is_software",
-	"rdma_device.link", "rdma_device.path_mtu_bytes",
+	"cpu_model", "cores", "cgroup.cpus", "cgroup.memory_bytes", "hypervisor", "accelerator", "rdma_device.driver",
+	"rdma_device.is_software", "rdma_device.link", "rdma_device.path_mtu_bytes",
 };
 
 static const char *const same[] = {

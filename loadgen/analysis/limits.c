@@ -193,7 +193,7 @@ typedef void adjust_fn(const struct limits *ls, const struct rule *r, struct lim
 struct rule {
 	const char *resource;
 	bool server;			/* or generator */
-	const char *figure, *limit_path, *option;
+	const char *figure, *limit_path, *option;	/* limit_path: of memory the environment */
 	enum sharing sharing;		/* if both ends share it, the server's rule counts both */
 	bool must_grow;			/* each client takes some of it */
 	bool with_kernel;		/* the growth of the kernel's memory counts too */
@@ -234,6 +234,7 @@ static void add_pinned(const struct limits *ls, const struct rule *r, struct lim
 		l->limit = NAN;
 }
 
+#define MEMORY_OPTION "memory of the machine, or the limit of its control group"
 #define SERVER_DEVICE "environment.server.rdma_device.limits."
 static const struct rule rules[] = {
 	{ "nofile", true, "fds", "environment.server.rlimits.nofile.soft", "ulimit -n (LimitNOFILE=) of rdma_server",
@@ -252,9 +253,9 @@ static const struct rule rules[] = {
 	  SHARED_DEVICE, false, false, NULL },
 	{ "max_qp", false, "qps", "environment.clients.rdma_device.limits.max_qp",
 	  "a device with a higher max_qp, or another rail", SHARED_DEVICE, true, false, NULL },
-	{ "memory", true, "rss_bytes", "environment.server.memory_bytes", "memory of the machine",
+	{ "memory", true, "rss_bytes", "environment.server", MEMORY_OPTION,
 	  SHARED_MACHINE, true, true, add_slabs },
-	{ "memory", false, "rss_bytes", "environment.clients.memory_bytes", "memory of the machine",
+	{ "memory", false, "rss_bytes", "environment.clients", MEMORY_OPTION,
 	  SHARED_MACHINE, true, false, add_slabs },
 };
 
@@ -272,7 +273,8 @@ static void add_rule(struct limits *ls, const struct rule *r)
 		return;
 	l = limit_of_use(ls, r->resource, both ? "both" : r->server ? "server" : "generator", r->option, &f,
 			 r->must_grow);
-	l.limit = read_amount(ls->run, r->limit_path);
+	l.limit = r->sharing == SHARED_MACHINE ? res_memory_of(json_at(ls->run, r->limit_path)) :
+		  read_amount(ls->run, r->limit_path);
 	if (r->adjust)
 		r->adjust(ls, r, &l);
 	add_limit(ls, &l);

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
 #include "common/base/paths.h"
+#include "common/host/place.h"
 #include "common/rdma/dev.h"
 
 #define CLIENTS_OF_HOST_MAX 100000
@@ -27,11 +27,9 @@ static const uint64_t default_steps[] = { 10, 100, 500, 1000, 5000, 10000 };
 
 void loadgen_config_defaults(struct loadgen_config *c)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
 	memset(c, 0, sizeof(*c));
 	opts_defaults(&loadgen_options, c);
-	c->threads = cpus < 1 ? 1 : cpus > 8 ? 8 : (uint64_t)cpus;
+	c->threads = MIN(place_threads(), 8);
 	c->warmup_iterations = WARMUP_ITERATIONS_DEFAULT;
 	tuning_defaults(&c->tuning);
 }

@@ -320,7 +320,7 @@ static const struct opt options[] = {
 	  .def_words = "HOST", .needs = "server|targets", .per_suite = true,
 	  .help = "Name or address that the server's certificate must have." },
 	{ .name = "server-threads", .group = "where", .type = OPT_UINT, .offset = AT(server_threads), .min = 1,
-	  .max = 256, .metavar = "N", .def_words = "online CPUs", .excludes = "server,targets",
+	  .max = 256, .metavar = "N", .def_words = "CPUs that it may use", .excludes = "server,targets",
 	  .help = "Threads of a server of our own." },
 	TUNING_OPT_SERVICE_LEVEL(TUNING_AT),
 	TUNING_OPT_SIGNAL_EVERY(TUNING_AT),
@@ -352,7 +352,8 @@ static const struct opt options[] = {
 	  .more = "See \"Several servers\" below." },
 	TCP_OPT(AT(tcp_text)),
 	{ .name = "threads", .group = "where", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
-	  .metavar = "N", .def_words = "online CPUs, at most 8", .help = "Worker threads of the load generator.",
+	  .metavar = "N", .def_words = "CPUs that it may use, at most 8",
+	  .help = "Worker threads of the load generator.",
 	  .more = "There are never more than clients, and never fewer than `--targets`: if they are raised for that, a "
 	  "line says so." },
 	{ .name = "timeout", .group = "connecting", .type = OPT_DURATION, .offset = AT(timeout_ns),

@@ -3,13 +3,17 @@
 #include "loadgen/doctor/checks.h"
 
 #include <linux/capability.h>
+#include <math.h>
 #include <sys/resource.h>
 
+#include "common/host/cgroup.h"
 #include "common/host/proc_text.h"
 #include "loadgen/doctor/base/tree.h"
 
 #define MEMLOCK_ENOUGH ((rlim_t)1 << 30)
 #define NOFILE_ENOUGH 4096
+#define CGROUP_MEMORY_ENOUGH (512 << 20)
+#define CGROUP_PIDS_ENOUGH 64	/* two threads a CPU of a small machine, and the programs' others */
 
 /* A process with CAP_IPC_LOCK may exceed the limit of locked memory. */
 static bool may_lock(const char *root)
@@ -51,10 +55,40 @@ static void check_nofile(const struct rlimit *l, struct findings *out)
 		finding_mend(f, "sudo prlimit --pid $$ --nofile=65536:65536");
 }
 
+static const char *limit_text(double limit, double unit, const char *name, char text[32])
+{
+	if (isinf(limit))
+		return "no limit";
+	snprintf(text, 32, "%.4g%s", limit / unit, name);
+	return text;
+}
+
+static void check_cgroup(const char *root, struct findings *out)
+{
+	char cpus[32], memory[32], pids[32];
+	struct cgroup g;
+	bool low;
+
+	cgroup_find(root, &g);
+	if (!g.version) {
+		findings_add(out, "cgroup", FINDING_FINE, NULL, "this process is in no control group with limits");
+		return;
+	}
+	low = g.memory_bytes < CGROUP_MEMORY_ENOUGH || g.pids < CGROUP_PIDS_ENOUGH;
+	findings_add(out, "cgroup", low ? FINDING_NOTE : FINDING_FINE,
+		     "These limits count as the machine's. Beyond the memory the kernel ends a process, and beyond the "
+		     "number of threads none can be started.",
+		     "limits of the control group (version %d): CPUs %s, memory %s, processes and threads %s%s",
+		     g.version, limit_text(g.cpus, 1, "", cpus),
+		     limit_text(g.memory_bytes, 0x1p20, " MiB", memory), limit_text(g.pids, 1, "", pids),
+		     low ? ", which is little" : "");
+}
+
 void process_check(const char *root, struct findings *out)
 {
 	struct rlimit memlock, nofile;
 
+	check_cgroup(root, out);
 	if (getrlimit(RLIMIT_MEMLOCK, &memlock) || getrlimit(RLIMIT_NOFILE, &nofile)) {
 		findings_add(out, "limits", FINDING_UNKNOWN, NULL, "the limits of this process cannot be read");
 		return;

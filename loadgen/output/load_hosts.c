@@ -3,6 +3,7 @@
 #include "loadgen/output/load_hosts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/param.h>
@@ -56,13 +57,23 @@ static json_t *build_json(const json_t *build)
 			 text_or_null(build, "git_commit"));
 }
 
+/* The limits of the host's control group that the report shows. */
+static json_t *limits_json(const json_t *about)
+{
+	double cpus = json_number_at(about, "environment.cgroup.cpus");
+
+	return json_pack("{s:o, s:o}", "cpus", json_number(cpus > 0 ? cpus : NAN), "memory_bytes",
+			 count_or_null(about, "environment.cgroup.memory_bytes"));
+}
+
 static json_t *about_json(const json_t *about)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "kernel", text_or_null(about, "environment.kernel"),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kernel", text_or_null(about, "environment.kernel"),
 			 "cpu_model",
 			 text_or_null(about, "environment.cpu_model"), "cores",
 			 count_or_null(about, "environment.cores"),
-			 "memory_bytes", count_or_null(about, "environment.memory_bytes"), "rdma_device",
+			 "memory_bytes", count_or_null(about, "environment.memory_bytes"), "cgroup",
+			 limits_json(about), "rdma_device",
 			 device_json(json_at(about, "environment.rdma_device")), "build",
 			 build_json(json_object_get(about, "build")));
 }

@@ -15,7 +15,7 @@ struct load_hosts;
 int load_hosts_new(uint32_t n, struct load_hosts **out) __attribute__((warn_unused_result));
 void load_hosts_free(struct load_hosts *h);	/* NULL-safe */
 
-/* Keeps a host's description of itself: {name, address, environment{kernel, cpu_model, cores, memory_bytes,
+/* Keeps a host's description of itself: {name, address, environment{kernel, cpu_model, cores, memory_bytes, cgroup,
  * rdma_device{name, is_software}}, build{version, git_commit}}. Members missing or of another type become null. */
 void load_hosts_about(struct load_hosts *h, uint32_t rank, const json_t *about);
 /* Keeps the leader's CLOCK_MONOTONIC less the host's, and the greatest error of that difference. */

@@ -45,8 +45,8 @@ static void of_memory(const struct estimate_in *in, const struct estimate_row *r
 	const struct estimate_host *h = r->side == ESTIMATE_GENERATOR ? &in->generator_host : &in->server_host;
 	double all = h->memory_bytes + MAX(r->needed - r->limit, 0);
 
-	snprintf(text, size, "a machine with %.1f GiB (scripts/softroce vm --memory %.0fM), a lower --inflight or "
-		 "--message-size", all / GIB, ceil(all / 1048576 * 1.05));
+	snprintf(text, size, "a machine or control group with %.1f GiB (scripts/softroce vm --memory %.0fM), a lower "
+		 "--inflight or --message-size", all / GIB, ceil(all / 1048576 * 1.05));
 }
 
 const char *advice_text(const struct estimate_in *in, const struct estimate_row *r, char *text, size_t size)

@@ -18,7 +18,7 @@ struct estimate_host {
 	enum memory_driver driver;
 	double max_qp, max_qp_wr, max_cq, max_cqe, max_mr, max_mw, max_srq_wr;	/* of each device */
 	double nofile, memlock;			/* limits of the process */
-	double memory_bytes, available_bytes;	/* memory of the machine */
+	double memory_bytes, available_bytes;	/* memory of the machine, or of the control group if that is less */
 	double kernel_bytes;			/* already used by the kernel (res_machine_kernel_bytes) */
 	double ports, ports_resting;		/* local ports of one address; those that TCP sockets occupy already */
 	/* Descriptors to watch a port of the device, and to sample the process and the machine, without those for its
@@ -80,7 +80,7 @@ struct estimate_in {
 	X(memory_at_start_bytes, "memory that peers can take") \
 	X(rss_bytes, "resident memory") \
 	X(kernel_bytes, "memory of the kernel, all") \
-	X(memory_bytes, "memory of the machine")
+	X(memory_bytes, "memory of the machine or control group")
 enum estimate_resource {
 #define X(name, title) ESTIMATE_##name,
 	ESTIMATE_RESOURCES(X)

@@ -12,6 +12,7 @@
 
 #include "client/client.h"
 #include "common/base/json_at.h"
+#include "common/host/cgroup.h"
 #include "common/host/res.h"
 #include "common/host/sample.h"
 #include "common/port/port.h"
@@ -51,7 +52,7 @@ void hosts_read(const json_t *environment, struct estimate_host *out)
 		.max_srq_wr = json_number_at(limits, "max_srq_wr"),
 		.nofile = limit_at(environment, "rlimits.nofile.soft"),
 		.memlock = limit_at(environment, "rlimits.memlock.soft"),
-		.memory_bytes = json_number_at(environment, "memory_bytes"),
+		.memory_bytes = res_memory_of(environment),
 		.available_bytes = NAN,
 		.kernel_bytes = NAN,
 		.ports = res_port_range(environment),
@@ -121,6 +122,7 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	bool rdma = cfg->transport == TRANSPORT_RDMA;
 	json_t *device = rdma ? NULL : json_null(), *environment;
 	struct addr local = { 0 };
+	struct cgroup group;
 	double files = 0;
 	int ret = rdma || cfg->server ? local_address(cfg, server, &local, err, err_size) : 0;
 
@@ -142,8 +144,9 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	hosts_read(environment, &h->generator_host);
 	json_decref(environment);
 	measure_own(&h->generator_host);
+	cgroup_find("", &group);
 	h->generator_host.port_fds = files;
-	h->generator_host.sampler_fds = cfg->sample_interval_ns ? SAMPLE_FILES : 0;
+	h->generator_host.sampler_fds = cfg->sample_interval_ns ? SAMPLE_FILES + cgroup_n_files(&group) : 0;
 	return 0;
 }
 

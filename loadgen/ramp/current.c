@@ -102,7 +102,7 @@ int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, ui
 		return ret;
 	}
 	c->step->of_all = c->total;
-	c->step->cpus = place_n_allowed();
+	c->step->cpus = place_cpus();
 	set_senders(c, crew, suts->n);
 	c->step->baseline = suts_baseline(suts);
 	c->begin_s = results_elapsed_s(c->results);

@@ -13,6 +13,7 @@
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/base/utf8.h"
+#include "common/host/cgroup.h"
 #include "common/host/res.h"
 #include "common/observed/observed.h"
 #include "loadgen/config/deal.h"
@@ -72,8 +73,8 @@ static void on_report(void *arg, uint32_t target, enum control_what what, uint32
 	if (what == CONTROL_INFO) {
 		json_decref(r->outcome->server_infos[target]);
 		r->outcome->server_infos[target] = json_incref(report);
-		floors_set_memory(&r->floors, floors_server(target),
-				  json_number_at(report, "environment.memory_bytes"));
+		floors_set_limits(&r->floors, floors_server(target), res_memory_of(json_at(report, "environment")),
+				  json_number_at(report, "environment.cgroup.cpus"));
 	} else if (number == r->phase_number) {
 		ramp_keep_report(r, target, report);
 	}
@@ -429,10 +430,12 @@ static int begin_with_hosts(struct ramp *r)
 /* Watches this machine, and the servers later, so that the run ends before a machine has no memory or CPU time left. */
 static int watch_machines(struct ramp *r)
 {
+	struct cgroup group;
 	int ret = watching_start(&r->watching, r->cfg, r->loop, r->results, r->outcome->series, &r->crew);
 
 	floors_init(&r->floors, r->cfg->memory_floor_percent, r->cfg->cpu_floor_percent, !r->cfg->server);
-	floors_set_memory(&r->floors, FLOORS_GENERATOR, (double)res_machine_memory_bytes());
+	cgroup_find("", &group);
+	floors_set_limits(&r->floors, FLOORS_GENERATOR, (double)res_machine_memory_bytes(), group.cpus);
 	r->watching.on_sample = on_sample;
 	r->watching.sample_arg = r;
 	return ret;

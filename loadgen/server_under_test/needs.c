@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
+#include "common/host/place.h"
 #include "common/host/res.h"
 #include "common/rdma/pump.h"
 #include "loadgen/traffic/workload.h"
@@ -41,9 +41,7 @@ static void add_microseconds(struct needs_args *a, const char *option, uint64_t 
 /* Shards per rail, as rdma_server computes them. */
 static uint64_t shards_of(const struct loadgen_config *c)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return c->server_threads ? c->server_threads : cpus > 0 ? (uint64_t)cpus : 1;
+	return c->server_threads ? c->server_threads : place_threads();
 }
 
 /* With --phased all clients of a step are in the same stage at once, so the server holds a TLS session for each of them

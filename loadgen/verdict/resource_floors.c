@@ -12,12 +12,13 @@ void floors_init(struct floors *f, uint64_t memory_percent, uint64_t cpu_percent
 	*f = (struct floors){ .memory_ratio = (double)memory_percent / 100, .cpu_ratio = (double)cpu_percent / 100,
 			      .same_machine = same_machine };
 	for (int i = 0; i < FLOORS_HOSTS; i++)
-		f->of[i].memory_bytes = NAN;
+		f->of[i].memory_bytes = f->of[i].cpus = NAN;
 }
 
-void floors_set_memory(struct floors *f, enum floors_host host, double memory_bytes)
+void floors_set_limits(struct floors *f, enum floors_host host, double memory_bytes, double cpus)
 {
 	f->of[host].memory_bytes = memory_bytes;
+	f->of[host].cpus = cpus;
 }
 
 static const char *machine_of(const struct floors *f, enum floors_host host)
@@ -49,17 +50,27 @@ static double busy_of(const struct sample *s)
 static bool is_short_of_cpu(struct floors *f, enum floors_host host, const struct sample *s, char *text, size_t size)
 {
 	double busy = busy_of(s) - f->of[host].busy_s, idle = s->v[SAMPLE_MACHINE_IDLE_S] - f->of[host].idle_s;
+	double group_s = s->v[SAMPLE_CGROUP_CPU_S] - f->of[host].group_s, quota_s, left, unused;
 	bool begins = !f->of[host].since_ns || s->taken_ns < f->of[host].since_ns;
 
 	if (!begins && s->taken_ns - f->of[host].since_ns < FLOORS_CPU_NS)
 		return false;
+	quota_s = f->of[host].cpus * (double)(s->taken_ns - f->of[host].since_ns) / 1e9;
+	left = busy + idle > 0 ? fmax(idle / (busy + idle), 0) : NAN;
+	/* The quota of a period may be used up in the next one, which gives a little more than 1. */
+	unused = quota_s > 0 && group_s >= 0 ? fmax(1 - group_s / quota_s, 0) : NAN;
+	f->of[host].group_s = s->v[SAMPLE_CGROUP_CPU_S];
 	f->of[host].since_ns = s->taken_ns;
 	f->of[host].busy_s = busy_of(s);
 	f->of[host].idle_s = s->v[SAMPLE_MACHINE_IDLE_S];
-	if (begins || !(busy + idle > 0) || !(idle / (busy + idle) < f->cpu_ratio))
+	if (begins || !(fmin(left, unused) < f->cpu_ratio))
 		return false;
-	snprintf(text, size, "%s was idle for %.1f %% of its CPU time: less than --cpu-floor %.0f %%",
-		 machine_of(f, host), fmax(100 * idle / (busy + idle), 0), 100 * f->cpu_ratio);
+	if (unused < f->cpu_ratio)
+		snprintf(text, size, "%s: the control group left %.1f %% of its CPU quota unused: less than "
+			 "--cpu-floor %.0f %%", machine_of(f, host), 100 * unused, 100 * f->cpu_ratio);
+	else
+		snprintf(text, size, "%s was idle for %.1f %% of its CPU time: less than --cpu-floor %.0f %%",
+			 machine_of(f, host), 100 * left, 100 * f->cpu_ratio);
 	return true;
 }
 

@@ -25,20 +25,22 @@ struct floors {
 	double memory_ratio, cpu_ratio;	/* share of a machine that must stay free; 0: no floor */
 	bool same_machine;		/* server and generator share a machine; only changes the text */
 	struct {
-		double memory_bytes;	/* the machine's total memory; NAN: not known */
+		double memory_bytes;	/* the machine's memory, or its control group's limit; NAN: not known */
+		double cpus;		/* CPU quota of the control group; INFINITY or NAN: none */
 		uint64_t since_ns;	/* time of the sample that idle time counts from; 0: none yet */
-		double busy_s, idle_s;	/* CPU times in that sample */
+		double busy_s, idle_s, group_s;	/* CPU times in that sample */
 	} of[FLOORS_HOSTS];
 };
 
 /* Sets the floors, in per cent as in the options. */
 void floors_init(struct floors *f, uint64_t memory_percent, uint64_t cpu_percent, bool same_machine);
-/* Sets the total memory of a machine. */
-void floors_set_memory(struct floors *f, enum floors_host host, double memory_bytes);
+/* Sets what a host has in all: `memory_bytes` and `cpus` of struct floors. */
+void floors_set_limits(struct floors *f, enum floors_host host, double memory_bytes, double cpus);
 
 /* Judges a host's newest sample. STOP_MEMORY_FLOOR or STOP_CPU_FLOOR if the machine has less left than a floor, with
  * `text` saying which machine and how much is left; else STOP_NOT. Memory is judged by this sample alone, idle CPU over
- * FLOORS_CPU_NS, because a moment without idle CPU does no harm. Figures missing from the sample are not judged. */
+ * FLOORS_CPU_NS, because a moment without idle CPU does no harm. With a CPU quota the unused share of the quota counts
+ * too. Figures missing from the sample are not judged. */
 #define FLOORS_CPU_NS UINT64_C(5000000000)
 enum stop_reason floors_judge(struct floors *f, enum floors_host host, const struct sample *s, char *text, size_t size);
 

@@ -7,18 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "common/base/paths.h"
+#include "common/host/place.h"
 #include "common/tls/tls_names.h"
 
 void server_config_defaults(struct server_config *c)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
 	memset(c, 0, sizeof(*c));
 	opts_defaults(&server_options, c);
-	c->threads = cpus > 0 ? (uint64_t)cpus : 1;
+	c->threads = place_threads();
 	c->n_rails = 1;
 	c->transport_mask = TRANSPORTS_ALL;
 	tuning_defaults(&c->tuning);

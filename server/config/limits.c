@@ -60,6 +60,7 @@ static int check_device(const struct server_config *c, const struct dev *dev, co
 static int check_memory(const struct server_config *c, const struct sizes_server *wanted, const struct sizes *s,
 			char *err, size_t size)
 {
+	static const char memory[] = "the memory of this machine or its control group (bytes)";
 	static const char advice[] = "lower --max-clients, --region-size, --credits or --message-size";
 	uint64_t limit = res_raise_memlock(), machine = res_machine_memory_bytes(), pinned, all;
 	struct held_row rows[HELD_N];
@@ -73,14 +74,14 @@ static int check_memory(const struct server_config *c, const struct sizes_server
 		return too_low(err, size, c, NULL, "the limit of locked memory (ulimit -l, bytes)", limit, pinned,
 			       raise);
 	if (machine < pinned)
-		return too_low(err, size, c, NULL, "this machine's memory (bytes)", machine, pinned, advice);
+		return too_low(err, size, c, NULL, memory, machine, pinned, advice);
 	if (machine >= all)
 		return 0;
 	if (!server_config_serves(c, TRANSPORT_RDMA))
-		return too_low(err, size, c, NULL, "this machine's memory (bytes)", machine, all, advice);
-	log_warn("this machine has %llu bytes of memory, and peers could make the server use %llu (docs/security.md, "
-		 "\"Memory that "
-		 "peers can take\"): %s", (unsigned long long)machine, (unsigned long long)all, advice);
+		return too_low(err, size, c, NULL, memory, machine, all, advice);
+	log_warn("this machine or its control group has %llu bytes of memory, and peers could make the server use "
+		 "%llu (docs/security.md, \"Memory that peers can take\"): %s", (unsigned long long)machine,
+		 (unsigned long long)all, advice);
 	return 0;
 }
 

@@ -147,9 +147,10 @@ static const struct opt options[] = {
 	  .help = "Time between two lines of statistics on stderr, at any log level; 0: none." },
 	TCP_OPT(AT(tcp_text)),
 	{ .name = "threads", .group = "serve", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
-	  .common = true, .metavar = "N", .def_words = "online CPUs",
+	  .common = true, .metavar = "N", .def_words = "CPUs that it may use",
 	  .help = "Threads (shards) to serve each device (rail).",
-	  .more = "A shard is a thread with a loop and resources of its own." },
+	  .more = "A shard is a thread with a loop and resources of its own. CPUs that it may use: those of its "
+	  "affinity (`taskset`, cpusets) or, if that is less, the CPU quota of its control group, rounded up." },
 	{ .name = "ticket-rotation", .group = "security", .type = OPT_DURATION, .offset = AT(ticket_rotation_ns),
 	  .min = NS_PER_S, .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "3600",
 	  .help = "Time after which session tickets get new keys.",

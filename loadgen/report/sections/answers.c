@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "common/host/res.h"
 #include "loadgen/report/sections/found.h"
 
 #define BUSY 0.9
@@ -321,8 +322,8 @@ static void answer_what_to_buy(struct page *p)
 		return;
 	}
 	here = page_text(p, "This one has %s CPUs and %s;",
-			 page_count(p, json_number_at(p->run, "environment.server.cores")),
-			 page_bytes(p, json_number_at(p->run, "environment.server.memory_bytes")));
+			 page_count(p, res_cpus_of(json_at(p->run, "environment.server"))),
+			 page_bytes(p, res_memory_of(json_at(p->run, "environment.server"))));
 	all = page_text(p, "together they would use %s CPUs and %s, by the lines through the steps.",
 			page_count(p, json_number_at(row, "cores")),
 			page_bytes(p, json_number_at(row, "memory_bytes")));

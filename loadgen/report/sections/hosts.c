@@ -8,6 +8,7 @@
 #include <sys/param.h>
 
 #include "common/base/json_at.h"
+#include "common/host/res.h"
 #include "loadgen/analysis/read.h"
 #include "loadgen/report/sections/found.h"
 
@@ -126,7 +127,7 @@ static void table_machines(struct page *p)
 			 name_of(p, i), (double)i,
 			 page_text_at(host, "address", ""), page_text_at(about, "kernel", ""),
 			 page_text_at(about, "cpu_model", ""),
-			 read_amount(about, "cores"), read_amount(about, "memory_bytes") / 0x1p30,
+			 res_cpus_of(about), res_memory_of(about) / 0x1p30,
 			 page_text(p, "%s%s", page_text_at(about, "rdma_device.name", "unknown"), software ?
 				   " (software)" : ""),
 			 read_amount(about, "rdma_device.link_bits_per_s") / 1e9,

@@ -15,44 +15,49 @@
 
 struct fact {
 	const char *path, *words;
-	bool bytes;
+	bool bytes, is_limit;	/* is_limit: null says that there is no limit */
 };
 
 static const char *fact_of(struct page *p, const char *side, const struct fact *f)
 {
 	const json_t *v = json_at(json_at(json_at(p->run, "environment"), side), f->path);
 
-	return f->bytes ? page_bytes(p, json_is_number(v) ? json_number_value(v) : NAN) : page_json(p, v);
+	if (!f->bytes || (f->is_limit && json_is_null(v)))
+		return page_json(p, v);
+	return page_bytes(p, json_is_number(v) ? json_number_value(v) : NAN);
 }
 
 static void table_environment(struct page *p)
 {
 	static const struct fact facts[] = {
-		{ "hostname", "host", false },
-		{ "kernel", "kernel", false },
-		{ "cpu_model", "CPU", false },
-		{ "cores", "CPUs", false },
-		{ "memory_bytes", "memory", true },
-		{ "hypervisor", "hypervisor", false },
-		{ "accelerator", "accelerator", false },
-		{ "rdma_device.name", "RDMA device", false },
-		{ "rdma_device.driver", "driver", false },
-		{ "rdma_device.driver_version", "driver version (none: the kernel's)", false },
-		{ "rdma_device.firmware", "firmware", false },
-		{ "rdma_device.numa_node", "NUMA node of the device", false },
-		{ "numa_nodes", "NUMA nodes", false },
-		{ "cpu_governor", "CPU frequency governor", false },
-		{ "huge_pages.transparent", "transparent huge pages", false },
-		{ "huge_pages.used_bytes", "memory in huge pages", true },
-		{ "libraries.rdma_core", "rdma-core", false },
-		{ "libraries.openssl", "OpenSSL", false },
-		{ "rdma_device.link", "link", false },
-		{ "rdma_device.path_mtu_bytes", "path MTU, bytes", false },
-		{ "rdma_device.is_software", "software device", false },
-		{ "rlimits.nofile.soft", "open files allowed", false },
-		{ "rlimits.memlock.soft", "locked memory allowed, bytes", false },
+		{ "hostname", "host", false, false },
+		{ "kernel", "kernel", false, false },
+		{ "cpu_model", "CPU", false, false },
+		{ "cores", "CPUs", false, false },
+		{ "memory_bytes", "memory", true, false },
+		{ "cgroup.cpus", "CPUs that the control group allows", false, true },
+		{ "cgroup.memory_bytes", "memory that the control group allows", true, true },
+		{ "cgroup.pids", "processes and threads that the control group allows", false, true },
+		{ "hypervisor", "hypervisor", false, false },
+		{ "accelerator", "accelerator", false, false },
+		{ "rdma_device.name", "RDMA device", false, false },
+		{ "rdma_device.driver", "driver", false, false },
+		{ "rdma_device.driver_version", "driver version (none: the kernel's)", false, false },
+		{ "rdma_device.firmware", "firmware", false, false },
+		{ "rdma_device.numa_node", "NUMA node of the device", false, false },
+		{ "numa_nodes", "NUMA nodes", false, false },
+		{ "cpu_governor", "CPU frequency governor", false, false },
+		{ "huge_pages.transparent", "transparent huge pages", false, false },
+		{ "huge_pages.used_bytes", "memory in huge pages", true, false },
+		{ "libraries.rdma_core", "rdma-core", false, false },
+		{ "libraries.openssl", "OpenSSL", false, false },
+		{ "rdma_device.link", "link", false, false },
+		{ "rdma_device.path_mtu_bytes", "path MTU, bytes", false, false },
+		{ "rdma_device.is_software", "software device", false, false },
+		{ "rlimits.nofile.soft", "open files allowed", false, false },
+		{ "rlimits.memlock.soft", "locked memory allowed, bytes", false, false },
 	};
-	static const struct fact expiry = { "certificate_expires_at", NULL, false };
+	static const struct fact expiry = { "certificate_expires_at", NULL, false, false };
 	struct doc_table *t = page_table(p, "environment", NULL, "what;server;generator");
 
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -360,6 +361,30 @@ static void assert_limit(const json_t *env, const char *name, int resource)
 		assert_true(json_is_null(member(j, "hard")));
 	else
 		assert_int_equal(json_integer_value(member(j, "hard")), limit.rlim_max);
+}
+
+static void assert_of(const char *text, double cpus, double memory_bytes)
+{
+	json_auto_t *env = json_loads(text, 0, NULL);
+	double got_cpus = res_cpus_of(env), got_bytes = res_memory_of(env);
+
+	assert_non_null(env);
+	assert_true(isnan(cpus) ? isnan(got_cpus) : got_cpus == cpus);
+	assert_true(isnan(memory_bytes) ? isnan(got_bytes) : got_bytes == memory_bytes);
+}
+
+TEST(environment_of_another_host__machine_and_group__the_lower_one)
+{
+	assert_of("{\"cores\": 16, \"memory_bytes\": 900, \"cgroup\": {\"cpus\": 1.5, \"memory_bytes\": 300}}",
+		  1.5, 300);
+	assert_of("{\"cores\": 1, \"memory_bytes\": 200, \"cgroup\": {\"cpus\": 1.5, \"memory_bytes\": 300}}",
+		  1, 200);
+	assert_of("{\"cores\": 16, \"memory_bytes\": 900, \"cgroup\": {\"cpus\": null, \"memory_bytes\": null}}",
+		  16, 900);
+	assert_of("{\"cores\": 16, \"memory_bytes\": 900, \"cgroup\": {\"cpus\": -1, \"memory_bytes\": 0}}",
+		  16, 900);
+	assert_of("{\"cores\": 1e300, \"memory_bytes\": \"much\", \"cgroup\": 7}", NAN, NAN);
+	assert_of("{}", NAN, NAN);
 }
 
 TEST(environment_rlimits__lowered_soft_limit__shown)

@@ -40,9 +40,10 @@ static void step_of(uint32_t rank, int share, int64_t started_ns)
 
 TEST_WITH(about__known_and_unknown__only_what_is_understood, set_up, tear_down)
 {
-	json_t *about = json_pack("{s:s, s:{s:s, s:i, s:s, s:{s:s, s:b}}, s:i}", "name", "load1\nAll criteria are met",
-				  "environment", "kernel", "6.1",
-				  "cores", 8, "memory_bytes", "much", "rdma_device", "name", "rxe0", "is_software", 1,
+	json_t *about = json_pack("{s:s, s:{s:s, s:i, s:s, s:{s:f, s:i}, s:{s:s, s:b}}, s:i}", "name",
+				  "load1\nAll criteria are met", "environment", "kernel", "6.1",
+				  "cores", 8, "memory_bytes", "much", "cgroup", "cpus", 1.5, "memory_bytes", -1,
+				  "rdma_device", "name", "rxe0", "is_software", 1,
 				  "build", 3);
 	json_t *a;
 
@@ -61,6 +62,8 @@ TEST_WITH(about__known_and_unknown__only_what_is_understood, set_up, tear_down)
 	assert_string_equal(json_text_at(json_array_get(a, 1), "about.kernel"), "6.1");
 	assert_int_equal(json_number_at(json_array_get(a, 1), "about.cores"), 8);
 	assert_true(json_is_null(json_at(json_array_get(a, 1), "about.memory_bytes")));
+	assert_true(json_number_at(json_array_get(a, 1), "about.cgroup.cpus") == 1.5);
+	assert_true(json_is_null(json_at(json_array_get(a, 1), "about.cgroup.memory_bytes")));
 	assert_true(json_is_null(json_at(json_array_get(a, 1), "about.build")));
 	assert_true(json_is_true(json_at(json_array_get(a, 1), "about.rdma_device.is_software")));
 	assert_true(json_number_at(json_array_get(a, 1), "clock.offset_ns") == -5);

@@ -18,8 +18,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	floors_init(&f, 5, 0, false);
-	floors_set_memory(&f, FLOORS_SERVER, 4 * GIB);
-	floors_set_memory(&f, FLOORS_GENERATOR, 8 * GIB);
+	floors_set_limits(&f, FLOORS_SERVER, 4 * GIB, NAN);
+	floors_set_limits(&f, FLOORS_GENERATOR, 8 * GIB, NAN);
 	for (int i = 0; i < SAMPLE_N; i++)
 		now.v[i] = NAN;
 	return 0;
@@ -63,14 +63,14 @@ TEST(memory__one_machine__said_so)
 TEST(memory__unknown__not_judged)
 {
 	assert_int_equal(at_memory(FLOORS_SERVER, NAN), STOP_NOT);
-	floors_set_memory(&f, FLOORS_SERVER, NAN);
+	floors_set_limits(&f, FLOORS_SERVER, NAN, NAN);
 	assert_int_equal(at_memory(FLOORS_SERVER, 0), STOP_NOT);
 }
 
 TEST(floors__zero__off)
 {
 	floors_init(&f, 0, 0, false);
-	floors_set_memory(&f, FLOORS_SERVER, 4 * GIB);
+	floors_set_limits(&f, FLOORS_SERVER, 4 * GIB, NAN);
 	assert_int_equal(at_memory(FLOORS_SERVER, 0), STOP_NOT);
 }
 

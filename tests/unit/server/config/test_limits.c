@@ -319,7 +319,7 @@ TEST(derive__only_sockets__refused_one_below_what_clients_could_take)
 	memory = need - 1;
 	memlock = 0;	/* none of it is locked */
 	assert_int_equal(derive_without_devices(), -ENOSPC);
-	assert_says(err, "this machine's memory (bytes) is 34");
+	assert_says(err, "the memory of this machine or its control group (bytes) is 34");
 	assert_says(err, "but --max-clients 1024 needs 34");
 	memory = need;
 	assert_int_equal(derive_without_devices(), 0);
@@ -338,7 +338,7 @@ TEST(derive__sockets_beside_rdma__starts_with_less_than_clients_could_take)
 	cfg.transport_mask = TRANSPORTS_ALL;
 	derive();
 	assert_needs(&memory, 2ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096,
-		     "this machine's memory (bytes)", "lower --max-clients");
+		     "the memory of this machine or its control group (bytes)", "lower --max-clients");
 }
 
 /* ---- several rails ---- */
@@ -398,7 +398,8 @@ TEST(derive__regions__counted_as_pinned_memory)
 	derive();
 	need = 4ull * (cfg.recv_depth + EP_BATCH + cfg.spare_bufs) * 4096 + 2ull * 1000 * 245 * 4096;
 	assert_needs(&memlock, need, "locked memory (ulimit -l, bytes)", "--region-size");
-	assert_needs(&memory, need, "this machine's memory (bytes)", "lower --max-clients, --region-size");
+	assert_needs(&memory, need, "the memory of this machine or its control group (bytes)",
+		     "lower --max-clients, --region-size");
 }
 
 TEST(derive__rails__descriptors_and_memory_of_all)
