@@ -3,6 +3,7 @@
 #include "server/report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +11,14 @@
 
 #include "common/base/build_info.h"
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
 #include "common/hist/hist.h"
 #include "common/hist/hist_io.h"
 #include "common/hist/latency_json.h"
 #include "common/port/port.h"
 #include "common/rdma/async.h"
 #include "common/wire/psn.h"
+#include "common/host/cgroup.h"
 #include "common/host/res.h"
 #include "server/certificates.h"
 
@@ -159,6 +162,19 @@ static json_t *int_or_null(bool known, uint64_t v)
 	return known ? json_integer((json_int_t)v) : json_null();
 }
 
+/* CPU time of the machine, and what of it this process could not get. */
+static void add_cpu_time(json_t *o)
+{
+	struct res_machine_cpu cpu;
+	struct cgroup group;
+	bool known = res_machine_cpu(&cpu) == 0;
+
+	cgroup_find("", &group);
+	json_object_set_new(o, "machine_cpu_s", json_number(known ? (double)(cpu.busy_ns + cpu.idle_ns) / 1e9 : NAN));
+	json_object_set_new(o, "machine_steal_s", json_number(known ? (double)cpu.steal_ns / 1e9 : NAN));
+	json_object_set_new(o, "cgroup_throttled_s", json_number(cgroup_now(&group, CGROUP_THROTTLED_S)));
+}
+
 static json_t *resources_json(const struct server *server)
 {
 	json_t *o = SUMS_JSON(server, resource_sums);
@@ -183,6 +199,7 @@ static json_t *resources_json(const struct server *server)
 	json_object_set_new(o, "machine_kernel_bytes", int_or_null(known, kernel_bytes));
 	known = res_machine_available_bytes(&available_bytes) == 0;
 	json_object_set_new(o, "machine_available_bytes", int_or_null(known, available_bytes));
+	add_cpu_time(o);
 	return o;
 }
 

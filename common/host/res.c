@@ -147,6 +147,7 @@ int res_machine_cpu(struct res_machine_cpu *out)
 		return -EIO;
 	out->busy_ns = (t.user + t.nice + t.system + t.irq + t.softirq + t.steal) * tick_ns;
 	out->softirq_ns = t.softirq * tick_ns;
+	out->steal_ns = t.steal * tick_ns;
 	out->idle_ns = (t.idle + t.iowait) * tick_ns;
 	return 0;
 }

@@ -29,6 +29,7 @@ struct res_machine_cpu {
 	uint64_t busy_ns;	/* user + nice + system + irq + softirq + steal */
 	uint64_t softirq_ns;	/* part of busy_ns */
 	uint64_t idle_ns;	/* idle + iowait */
+	uint64_t steal_ns;	/* part of busy_ns: the hypervisor gave it to others */
 };
 
 /* Fills *out from /proc/stat. Returns 0 or -errno; -EIO if the file is not as proc(5) says. */

@@ -18,12 +18,22 @@
 	X(generator_saturated, s->generator_saturated, "generator near saturation", \
 	  "the load generator was at its own limit; the server can do at least what is shown") \
 	/* A worker thread used more than 95 % of a CPU, or all of them together 95 % of the CPUs that the process may \
-	 * run on (taskset, a small machine). Not judged with `--poll busy` or `adaptive`, whose threads spin. */ \
+	 * use (taskset, quota, small machine). Not judged with `--poll busy` or `adaptive`, whose threads spin. */ \
 	X(step_timeout, s->step_timeout, "connecting timed out", "connecting took longer than --step-timeout") \
 	X(memory_floor, s->floor == FLOOR_MEMORY, "cut short", "a machine had less memory left than --memory-floor") \
 	/* See "Stop reasons". */ \
 	X(cpu_floor, s->floor == FLOOR_CPU, "cut short", "a machine had less idle CPU than --cpu-floor") \
 	/* See "Stop reasons". */ \
+	X(cpu_throttled, step_is_throttled(s, SIDE_SERVER) || step_is_throttled(s, SIDE_GENERATOR), "CPU throttled", \
+	  "the server or the generator used up the CPU quota of its control group and was stopped, so the figures " \
+	  "are those of the quota; a higher one (cpu.max, a pod's CPU limit) or fewer --threads help") \
+	/* For more than 1 % of the measured time, added up over CPUs: `cgroup_throttled_s` of `resources` says which \
+	 * side. */ \
+	X(cpu_stolen, step_is_stolen(s, SIDE_SERVER) || step_is_stolen(s, SIDE_GENERATOR), "CPU stolen", \
+	  "the hypervisor gave CPU time of a machine to others, so it can do more than is shown; repeat the run, " \
+	  "on a machine whose CPUs are its own (no burstable instance) if it stays") \
+	/* More than 1 % of the machine's CPU time in the measured time, and a tick of 10 ms: `machine_steal_ratio` of \
+	 * `resources` says which side. */ \
 	X(replies_missing, s->replies_missing, "replies missing", \
 	  "replies were missing 15 s after the measured time") \
 	/* Clients that had left and were not back count, too. */ \

@@ -39,6 +39,7 @@ struct step_moment {
 	uint64_t now_ns;
 	struct res_usage generator;
 	struct res_machine_cpu machine;
+	double throttled_s;		/* CGROUP_THROTTLED_S of the generator; NAN: no quota, or not known */
 	uint64_t worker_cpu_ns[STEP_WORKERS_MAX];
 	struct ep_work work;		/* sum over the workers */
 	uint64_t payload_bytes;		/* generator: TLS and RDMA payload, sent and received */
@@ -115,6 +116,8 @@ struct step_hosts {
 	X(STEP_FLAG, started, STEP_MAX)		/* the workers were told to connect */ \
 	X(STEP_FLAG, measured, STEP_MAX)	/* there was a measured phase */ \
 	X(STEP_FLAG, generator_saturated, STEP_MAX) \
+	X(STEP_FLAG, generator_stolen, STEP_MAX)	/* step_is_stolen, of a host; the next one likewise */ \
+	X(STEP_FLAG, generator_throttled, STEP_MAX) \
 	X(STEP_FLAG, step_timeout, STEP_MAX)	/* connecting took too long */ \
 	X(STEP_FLAG, replies_missing, STEP_MAX)	/* replies were missing 15 s after the measured time */ \
 	X(STEP_FLAG, generator_failed, STEP_MAX)	/* a worker's device failed */ \
@@ -211,6 +214,30 @@ bool step_has_hole(const struct step *s);
 #define STEP_STALL_NS NS_PER_S
 #define STEP_STALL_MEDIANS 10
 bool step_is_stalled(const struct step *s);
+
+/* step_disturbed.c: CPU time of a side in the measured time, and the part of it that it did not get; NAN: not known. */
+struct step_lost {
+	double window_s;	/* the measured time */
+	double machine_s;	/* CPU time of all the machine's CPUs, idle time included */
+	double stolen_s;	/* the part that the hypervisor gave to others */
+	double throttled_s;	/* how long the group's threads were stopped for its CPU quota, added up over CPUs */
+};
+/* Of a server, between two of its reports; of the generator on this machine. */
+struct step_lost step_lost_between(const json_t *begin, const json_t *end);
+struct step_lost step_lost_here(const struct step *s);
+/* Adds `machine_steal_ratio` and `cgroup_throttled_s` to a side's resources. */
+void step_add_lost(json_t *resources, struct step_lost lost);
+/* True if more than 1 % of a machine's CPU time was stolen, or if the control group's threads were stopped for more
+ * than 1 % of the measured time. SIDE_GENERATOR: on any load host; SIDE_SERVER: of any server. */
+bool step_is_stolen(const struct step *s, enum series_side side);
+bool step_is_throttled(const struct step *s, enum series_side side);
+/* Keeps these two of this machine's generator in the step, for step_pack. */
+void step_keep_lost(struct step *s);
+/* True if any machine of the step lost CPU time. */
+bool step_lacked_cpu(const struct step *s);
+/* True if the step's figures may be due to something else than server and load: it has a hole, is stalled or lacked CPU
+ * time. It confirms nothing. */
+bool step_is_disturbed(const struct step *s);
 
 /* Number of held clients that send. */
 uint32_t step_active(const struct step *s, const struct loadgen_config *cfg);

@@ -77,6 +77,7 @@ static json_t *generator_resources(const struct step *s, const json_t *network)
 			 gauge(s, b->fds), "threads", gauge(s, b->threads), "qps", (json_int_t)s->qps,
 			 "cqs", (json_int_t)s->cqs, "mrs", (json_int_t)s->mrs, "pinned_bytes",
 			 (json_int_t)s->pinned_bytes, "payload_bytes", json_whole(bytes));
+	step_add_lost(o, step_lost_here(s));
 	add_net_bytes(o, network);
 	return o;
 }

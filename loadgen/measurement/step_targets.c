@@ -24,6 +24,7 @@ json_t *step_server_resources(const json_t *begin, const json_t *end)
 	json_object_set_new(o, "cpu_user_s", json_number(delta(begin, end, "resources.cpu_user_s")));
 	json_object_set_new(o, "cpu_system_s", json_number(delta(begin, end, "resources.cpu_system_s")));
 	json_object_set_new(o, "window_s", json_number(delta(begin, end, "uptime_s")));
+	step_add_lost(o, step_lost_between(begin, end));
 	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++) {
 		snprintf(path, sizeof(path), "resources.%s", gauges[i]);
 		json_object_set_new(o, gauges[i], json_whole(json_number_at(end, path)));

@@ -36,19 +36,14 @@ void agenda_init(struct agenda *a, const struct outcome *oc)
 		take_probe(a, oc->cfg);
 }
 
-static bool is_disturbed(const struct step *s)
-{
-	return step_has_hole(s) || step_is_stalled(s);
-}
-
-/* Judges the SLO for the search. Inconclusive if generator or replies stood still, or if a saturated generator missed
- * the SLO: neither counts against the server. With some samples, but too few, the step passes, because larger steps
- * will have enough. An offered rate that was not achieved misses the SLO. */
+/* Judges the SLO for the search. Inconclusive if the step was disturbed, or if a saturated generator missed the SLO:
+ * neither counts against the server. With some samples, but too few, the step passes, because larger steps will have
+ * enough. An offered rate that was not achieved misses the SLO. */
 static enum slo_result judge_step(const struct slo *slo, const struct step *s, bool find_rate)
 {
 	enum slo_result result = slo_judge(slo, s);
 
-	if (is_disturbed(s))
+	if (step_is_disturbed(s))
 		return SLO_INCONCLUSIVE;
 	if (find_rate && result != SLO_FAIL && step_is_behind(s))
 		result = SLO_FAIL;
@@ -66,7 +61,7 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 	a->probe.slo = judge_step(&oc->cfg->slo, s, oc->cfg->find_rate);
 	a->probe.broke = broke;
 	/* The search is not told about a disturbed probe, and so asks for the same one again. */
-	if (is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
+	if (step_is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
 		a->disturbed++;
 		return;
 	}

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/hist/hist.h"
+#include "common/host/cgroup.h"
 #include "common/host/place.h"
 #include "loadgen/config/deal.h"
 #include "loadgen/output/results.h"
@@ -211,10 +212,14 @@ void current_leave(struct current *c, struct crew *crew)
 
 static void take_moment(const struct crew *crew, struct step_moment *m)
 {
+	struct cgroup group;
+
 	m->now_ns = clock_now_ns();
 	if (res_usage_self(&m->generator) || res_machine_cpu(&m->machine))
 		log_warn("cannot read this process's resources, or the machine's CPU time, in /proc: they are null in "
 			 "this step");
+	cgroup_find("", &group);
+	m->throttled_s = cgroup_now(&group, CGROUP_THROTTLED_S);
 	m->payload_bytes = CREW_SUM(crew, bytes_sent) + CREW_SUM(crew, bytes_received);
 	m->one_sided_bytes = CREW_SUM(crew, one_sided_bytes);
 	json_decref(m->network);

@@ -68,6 +68,7 @@ void record_collect(struct ramp *r)
 	if (!r->current.step->started)
 		return;
 	step_collect(r->current.step, crew->workers, crew->n, r->cfg);
+	step_keep_lost(r->current.step);
 	take_peaks(r);
 	for (uint32_t i = 0; i < crew->n; i++)
 		if (worker_failure(crew->workers[i], NULL))

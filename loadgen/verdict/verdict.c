@@ -319,16 +319,33 @@ void verdict_add_step(json_t *verdict, const struct step *s, const struct verdic
 		add_pools(verdict, s);
 }
 
+/* Says why an objective was not judged. */
+static void add_lack_of_cpu(json_t *verdict, const struct step *s, enum series_side side)
+{
+	char measured[96];
+
+	snprintf(measured, sizeof(measured), "cpu_stolen: a hypervisor gave CPU time of the %s's machine to others",
+		 series_side_names[side]);
+	if (step_is_stolen(s, side))
+		add_criterion(verdict, s, "measurement", "with all CPU time", measured, CRITERION_INCONCLUSIVE);
+	snprintf(measured, sizeof(measured), "cpu_throttled: the CPU quota of the %s was used up",
+		 series_side_names[side]);
+	if (step_is_throttled(s, side))
+		add_criterion(verdict, s, "measurement", "with all CPU time", measured, CRITERION_INCONCLUSIVE);
+}
+
 void verdict_add_slo(json_t *verdict, const struct slo *slo, const struct step *s)
 {
 	static const enum criterion_result of[] = { [SLO_PASS] = CRITERION_PASS, [SLO_FAIL] = CRITERION_FAIL,
 						    [SLO_INCONCLUSIVE] = CRITERION_INCONCLUSIVE };
 
+	for (int side = 0; side < SIDE_N && slo->n; side++)
+		add_lack_of_cpu(verdict, s, (enum series_side)side);
 	for (size_t i = 0; i < slo->n; i++) {
 		const struct slo_term *t = &slo->terms[i];
 		double measured;
 		enum slo_result result = slo_judge_term(t, s, &measured);
-		bool disturbed = step_has_hole(s) || step_is_stalled(s);
+		bool disturbed = step_is_disturbed(s);
 		char text[64];
 
 		add_criterion(verdict, s, "SLO", t->text, slo_value_text(t, result, measured, text, sizeof(text)),

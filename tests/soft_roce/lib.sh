@@ -428,7 +428,8 @@ well=('.run.status == "completed"' '[.steps[].failures[]] == []'
       ["not_judged connection time", if .config.transport == "rdma" then empty else
         "fail connection time", "inconclusive connection time" end] == []'
     '[.steps[].validity[]] - ["not_steady", "too_short", "generator_saturated", "littles_law_violated",
-      "clients_come_and_go", "behind_schedule", "clock_hole", "server_and_generator_share_the_machine"] == []')
+      "clients_come_and_go", "behind_schedule", "clock_hole", "cpu_stolen", "cpu_throttled",
+      "server_and_generator_share_the_machine"] == []')
 
 # Runs performance_test to its end, within $limit seconds. False, after a failed check, if it does not end with status
 # 0. Over sockets statuses 1 and 4 are accepted, because connection times may cause them: they fail, or are too few to

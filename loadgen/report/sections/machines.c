@@ -289,6 +289,8 @@ static void show_peaks(struct page *p)
 		{ "resident#MiB", "rss_bytes", 1 / MIB, 1 },
 		{ "available least#MiB", "peak.machine_available_least_bytes", 1 / MIB, 1 },
 		{ "threads peak#", "peak.threads", 1, 0 }, { "runnable peak#", "peak.machine_runnable", 1, 0 },
+		{ "CPU time stolen#%", "machine_steal_ratio", 100, 2 },
+		{ "throttled#s", "cgroup_throttled_s", 1, 3 },
 		{ "voluntary switches#", "switches_voluntary", 1, 0 },
 		{ "involuntary switches#", "switches_involuntary", 1, 0 },
 		{ "CPU per operation#us", "cpu_ns_per_op", 1e-3, 2 }, { "switches per operation#", "switches_per_op", 1,

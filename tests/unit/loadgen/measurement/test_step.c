@@ -535,8 +535,8 @@ static void make_full_step(void)
 	s->end.now_ns = 6 * NS_PER_S;
 	s->begin.generator = (struct res_usage){ NS_PER_S, NS_PER_S, 70, 7, 1000, 9, 3, 0 };
 	s->end.generator = (struct res_usage){ 2 * NS_PER_S, 4 * NS_PER_S, 170, 17, 2000, 19, 4, 0 };
-	s->begin.machine = (struct res_machine_cpu){ NS_PER_S, NS_PER_S, NS_PER_S };
-	s->end.machine = (struct res_machine_cpu){ 7 * NS_PER_S, 4 * NS_PER_S, 5 * NS_PER_S };
+	s->begin.machine = (struct res_machine_cpu){ NS_PER_S, NS_PER_S, NS_PER_S, 0 };
+	s->end.machine = (struct res_machine_cpu){ 7 * NS_PER_S, 4 * NS_PER_S, 5 * NS_PER_S, 0 };
 	s->begin.payload_bytes = 5000;
 	s->end.payload_bytes = 20005000;
 	s->begin.one_sided_bytes = 100;
@@ -572,13 +572,14 @@ static const char *const members[] = {
 static const char *const side_members[] = {
 	"cpu_user_s", "cpu_system_s", "window_s", "rss_bytes", "fds", "threads", "qps", "cqs", "mrs",
 	"pinned_bytes", "payload_bytes", "net_bytes", "net_bytes_per_s", "switches_voluntary", "switches_involuntary",
-	"cpu_ns_per_op", "switches_per_op", "peak",
+	"cpu_ns_per_op", "switches_per_op", "machine_steal_ratio", "cgroup_throttled_s", "peak",
 };
 
 static const char *const server_members[] = {
 	"cpu_user_s", "cpu_system_s", "window_s", "rss_bytes", "fds", "threads", "qps", "cqs", "mrs",
 	"pinned_bytes", "machine_kernel_bytes", "payload_bytes", "net_bytes", "net_bytes_per_s", "switches_voluntary",
-	"switches_involuntary", "cpu_ns_per_op", "switches_per_op", "cpus", "peak",
+	"switches_involuntary", "cpu_ns_per_op", "switches_per_op", "machine_steal_ratio", "cgroup_throttled_s", "cpus",
+	"peak",
 };
 
 static void assert_members(const json_t *o, const char *const *names, size_t n)

@@ -590,6 +590,23 @@ TEST(slo__met_while_everything_stood_still__inconclusive)
 	assert_string_equal(json_string_value(json_object_get(json_array_get(verdict, 0), "result")), "inconclusive");
 }
 
+TEST(slo__met_while_cpu_was_stolen__inconclusive_and_says_whose)
+{
+	struct slo slo;
+	char err[200];
+
+	begin(100, 1000);
+	hist_record_n(s->hists.response, 63 * NS_PER_MS, 100000);
+	assert_int_equal(slo_parse("p99<1s", &slo, err, sizeof(err)), 0);
+	s->generator_stolen = true;
+	json_decref(verdict);
+	verdict = json_array();
+	verdict_add_slo(verdict, &slo, s);
+	assert_int_equal(json_array_size(verdict), 2);
+	assert_measured(MEASUREMENT, "cpu_stolen: a hypervisor gave CPU time of the generator's machine to others");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(verdict, 1), "result")), "inconclusive");
+}
+
 static void add_results(int pass, int inconclusive, int failed)
 {
 	json_decref(verdict);
