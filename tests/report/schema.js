@@ -38,6 +38,10 @@ const optional = [
 	/^steps\.\d+\.server_(before|after)\.network\.ports\.\d+\.(netdev_)?counters\.[\w.-]+$/,
 	/^steps\.\d+\.resources\.(server|generator)\.payload_bytes$/,
 	/^environment\.server\.certificate_expires_at$/,
+	/^(environment\.(server|clients)|servers\.\d+\.environment|hosts\.\d+\.about)\.cgroup$/,
+	/^steps\.\d+\.(servers\.\d+\.)?resources\.(server\.|generator\.)?(machine_steal_ratio|cgroup_throttled_s)$/,
+	/^steps\.\d+\.(servers\.\d+\.)?server_(before|after)\.resources\.(machine_cpu_s|machine_steal_s|cgroup_throttled_s)$/,
+	/^resources_series\.(server|generator)\.cgroup_\w+$/,
 	/^analysis\.(capacity|usl|limits|offered_load)$/,
 	/^analysis\.repetitions\.\d+\.(connect_p50_ms|messages_per_s|mb_per_s|p50_us|p99_us)$/,
 	/^verdict\.\d+\.message_bytes$/,	// of a step that was not reached and of a capacity; see `wrong`
