@@ -61,7 +61,7 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 	a->probe.slo = judge_step(&oc->cfg->slo, s, oc->cfg->find_rate);
 	a->probe.broke = broke;
 	/* The search is not told about a disturbed probe, and so asks for the same one again. */
-	if (step_is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
+	if (loadgen_is_search(oc->cfg) && step_is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
 		a->disturbed++;
 		return;
 	}

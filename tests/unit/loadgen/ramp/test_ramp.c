@@ -906,6 +906,8 @@ TEST(server_frozen__replies_stall__named_and_nothing_passes_for_sure)
 	run();
 	assert_flag("replies_stalled");
 	assert_int_equal(verdict_overall(oc.verdict), CRITERION_INCONCLUSIVE);
+	/* A ramp does not repeat the step, whose clients were held all the same. */
+	assert_int_equal(capacity_result(&oc.capacity, CAPACITY_BREAK).passed, 4);
 }
 
 /* --- resources --- */
