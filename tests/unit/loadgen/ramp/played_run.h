@@ -322,6 +322,7 @@ static int lost_to;		/* the last of them that fails; 0: all later ones fail */
 static struct fail loss;	/* how they fail */
 static int max_clients;		/* the server's limit */
 static double restarted_s;	/* when the server's process began */
+static double stolen_s;		/* CPU time that the server's machine did not get */
 static int n_requests;		/* requests of any kind */
 static struct fail unproved;	/* how every request fails, if its kind is not FAIL_NONE */
 static int watches;		/* sessions that watched */
@@ -400,6 +401,8 @@ static void on_answer(struct ev_loop *l, ev_timer *t, int revents)
 		"regions_in_use", 0, "admitted", 0, "psns_in_use", 0, "qp", "in_use", 0, "quarantined", 0, "buffers",
 		"posted", 9, "free", 9, "total", 18, "uptime_s", (double)clock_now_ns() / 1e9 - restarted_s,
 		"started_ns", restarted_s * 1e9);
+	json_object_set_new(report, "resources", json_pack("{s:f, s:f}", "machine_cpu_s", (double)clock_now_ns() / 1e9,
+							   "machine_steal_s", stolen_s));
 	c->on_report(c->arg, report, NULL, "");
 	json_decref(report);
 }

@@ -821,15 +821,20 @@ TEST(control_session__server_away_with_reconnect__waited_for)
 
 /* --- holes in the clock --- */
 
-static void assert_flag(const char *name)
+static void assert_flag_of(const json_t *of, const char *name)
 {
 	json_t *flag;
 	size_t i;
 
-	json_array_foreach(json_at(step(), "validity"), i, flag)
+	json_array_foreach(json_at(of, "validity"), i, flag)
 		if (strcmp(json_string_value(flag), name) == 0)
 			return;
 	fail_msg("no flag %s", name);
+}
+
+static void assert_flag(const char *name)
+{
+	assert_flag_of(step(), name);
 }
 
 /* The thread of the run stands still, as if it were stopped. */
@@ -876,6 +881,28 @@ TEST(frozen__in_a_search__probe_is_made_again)
 		assert_int_equal(json_number_at(o, "repetition"), i + 1);
 	}
 	assert_true(json_number_at(json_array_get(oc.steps, 0), "clock_late_ns") > 1.2e9);
+	assert_int_equal(verdict_overall(oc.verdict), CRITERION_PASS);
+}
+
+static void steal_once(struct worker *w, enum worker_order order)
+{
+	if (order == ORDER_MEASURE && w->cfg.index == 1 && freezes && freezes--)
+		stolen_s += 1;
+}
+
+TEST(cpu_stolen__in_a_search__probe_is_made_again)
+{
+	cfg.find_capacity = true;
+	cfg.duration_ns = 50 * NS_PER_MS;
+	outcome_clear(&oc);
+	outcome_init(&oc, &cfg);
+	freezes = 1;
+	on_order = steal_once;
+	run();
+	assert_true(oc.search_done);
+	assert_flag_of(json_array_get(oc.steps, 0), "cpu_stolen");
+	assert_int_equal(json_number_at(json_array_get(oc.steps, 1), "target_clients"), 4);
+	assert_int_equal(json_number_at(json_array_get(oc.steps, 1), "repetition"), 2);
 	assert_int_equal(verdict_overall(oc.verdict), CRITERION_PASS);
 }
 
