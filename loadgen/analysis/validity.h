@@ -25,15 +25,13 @@
 	X(cpu_floor, s->floor == FLOOR_CPU, "cut short", "a machine had less idle CPU than --cpu-floor") \
 	/* See "Stop reasons". */ \
 	X(cpu_throttled, step_is_throttled(s, SIDE_SERVER) || step_is_throttled(s, SIDE_GENERATOR), "CPU throttled", \
-	  "the server or the generator used up the CPU quota of its control group and was stopped, so the figures " \
-	  "are those of the quota; a higher one (cpu.max, a pod's CPU limit) or fewer --threads help") \
-	/* For more than 1 % of the measured time, added up over CPUs: `cgroup_throttled_s` of `resources` says which \
-	 * side. */ \
+	  "a control group used up its CPU quota: raise it (cpu.max, a pod's CPU limit), or use fewer --threads") \
+	/* Its threads were stopped for more than 1 % of the measured time, added up over CPUs, so the figures are \
+	 * those of the quota: `cgroup_throttled_s` of `resources` says which side. */ \
 	X(cpu_stolen, step_is_stolen(s, SIDE_SERVER) || step_is_stolen(s, SIDE_GENERATOR), "CPU stolen", \
-	  "the hypervisor gave CPU time of a machine to others, so it can do more than is shown; repeat the run, " \
-	  "on a machine whose CPUs are its own (no burstable instance) if it stays") \
-	/* More than 1 % of the machine's CPU time in the measured time, and a tick of 10 ms: `machine_steal_ratio` of \
-	 * `resources` says which side. */ \
+	  "a hypervisor gave CPU time of a machine to others: repeat it, or use a machine with CPUs of its own") \
+	/* More than 1 % of the machine's CPU time in the measured time, and a tick of 10 ms, as on burstable \
+	 * instances: `machine_steal_ratio` of `resources` says which side. */ \
 	X(replies_missing, s->replies_missing, "replies missing", \
 	  "replies were missing 15 s after the measured time") \
 	/* Clients that had left and were not back count, too. */ \
