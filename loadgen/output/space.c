@@ -14,7 +14,7 @@
 #define SECOND_BYTES	1024u		/* events: samples and intervals */
 #define SAMPLE_BYTES	4096u		/* a sample of both sides: events, run.json, and its row in the report */
 #define CONNECT_S	10u		/* assumed time of connecting and leaving */
-#define SEARCH_STEPS	24u		/* assumed steps of --find-capacity */
+#define SEARCH_STEPS	40u		/* assumed steps of --find-capacity */
 
 uint64_t space_needed(const struct loadgen_config *cfg)
 {

@@ -60,6 +60,8 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 	}
 	a->probe.slo = judge_step(&oc->cfg->slo, s, oc->cfg->find_rate);
 	a->probe.broke = broke;
+	/* A step that broke, or whose queue grew because the rate was too high, does not settle, and need not. */
+	a->probe.unsteady = step_is_disturbed(s) || !(s->steady || broke || (oc->cfg->find_rate && step_is_behind(s)));
 	/* The search is not told about a disturbed probe, and so asks for the same one again. */
 	if (loadgen_is_search(oc->cfg) && step_is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
 		a->disturbed++;
@@ -152,12 +154,12 @@ static void end_search(struct outcome *oc)
 	oc->search_done = true;
 	if (broke) {
 		outcome_stop(oc, stop_reason_of(json_text_at(broke, "reason")), json_text_at(broke, "text"));
-	} else if (slo.inconclusive && *find_hosts_at_limit(oc, slo.failed, hosts, sizeof(hosts))) {
-		snprintf(text, sizeof(text), "%u %s: %s", slo.failed, what, hosts);
+	} else if (slo.inconclusive && *find_hosts_at_limit(oc, slo.upper.clients, hosts, sizeof(hosts))) {
+		snprintf(text, sizeof(text), "%u %s: %s", slo.upper.clients, what, hosts);
 		outcome_stop(oc, STOP_GENERATOR_SATURATED, text);
 	} else if (slo.inconclusive) {
 		snprintf(text, sizeof(text), "%u %s: the SLO was missed while the generator had no more to give, or "
-			 "too few samples were taken to tell", slo.failed, what);
+			 "too few samples were taken to tell", slo.upper.clients, what);
 		outcome_stop(oc, STOP_GENERATOR_SATURATED, text);
 	} else {
 		outcome_stop(oc, STOP_MAX_REACHED, "");

@@ -3,18 +3,18 @@
 #include "loadgen/search/capacity.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
+#include <sys/param.h>
 
 #define GAP 0.05		/* between the passed and the failed number, as a share of the passed one */
-#define TENTH 10
-#define TRIES_MAX 3
-#define SEEN_ENOUGH 2
+#define BREAK_TRIES 2		/* a hard failure is not a matter of chance, so two tries confirm it */
+#define DOUBTFUL_TRIES 3	/* tries of a number that failed although a larger one passed */
+#define INCONCLUSIVE_TRIES 2	/* more will not make a saturated generator faster */
 
 const char *const capacity_boundary_names[] = { "slo_capacity", "first_hard_failure" };
-const char *const capacity_purpose_names[] = { "double", "bisect", "confirm", "neighbour_below", "neighbour_above" };
+const char *const capacity_purpose_names[] = { "double", "bisect", "confirm", "widen" };
 static_assert(sizeof(capacity_purpose_names) / sizeof(capacity_purpose_names[0]) == CAPACITY_PURPOSE_N, "a name each");
-
-enum side { SIDE_UNKNOWN, SIDE_PASS, SIDE_FAIL };
 
 void capacity_init(struct capacity *c, bool has_slo, uint32_t start, uint32_t max)
 {
@@ -22,6 +22,174 @@ void capacity_init(struct capacity *c, bool has_slo, uint32_t start, uint32_t ma
 	c->has_slo = has_slo;
 	c->max = max;
 	c->start = start;
+}
+
+uint32_t capacity_tries(const struct capacity_row *row)
+{
+	const uint32_t *t = row->count[CAPACITY_SLO];
+
+	return t[SLO_PASS] + t[SLO_FAIL] + t[SLO_INCONCLUSIVE];
+}
+
+static uint32_t passed(const struct capacity_row *row, enum capacity_boundary of)
+{
+	return row->count[of][SLO_PASS];
+}
+
+/* An inconclusive try counts as failed here: the search must not go beyond it as if it had passed. */
+static bool has_failed(const struct capacity_row *row, enum capacity_boundary of)
+{
+	return capacity_tries(row) > passed(row, of);
+}
+
+/* Decides by majority; a tie is not a pass. */
+static bool passes_mostly(const struct capacity_row *row, enum capacity_boundary of)
+{
+	return 2 * passed(row, of) > capacity_tries(row);
+}
+
+/* True if the tries, which must agree, are enough for an end of the interval. If too many were unsteady, more of them
+ * would not help. */
+static bool is_decided(const struct capacity_row *row, enum capacity_boundary of)
+{
+	const uint32_t *t = row->count[of];
+	uint32_t steady = capacity_tries(row) - row->unsteady;
+
+	if (of == CAPACITY_BREAK)
+		return t[SLO_PASS] || capacity_tries(row) >= BREAK_TRIES;
+	return steady >= CAPACITY_TRIES || row->unsteady >= CAPACITY_TRIES ||
+	       (t[SLO_INCONCLUSIVE] >= INCONCLUSIVE_TRIES && t[SLO_INCONCLUSIVE] >= t[SLO_FAIL]);
+}
+
+/* Rows that say where the boundary is; NULL: there is none. Tries of `failed` up to `passed` disagree with each other
+ * unless `passed` is below `failed`. */
+struct around {
+	const struct capacity_row *low;		/* the largest below `failed` of which all tries passed */
+	const struct capacity_row *failed;	/* the smallest that failed, unless it passes mostly and a larger one
+						 * always does */
+	const struct capacity_row *passed;	/* the largest that ever passed */
+	const struct capacity_row *high;	/* the smallest above `passed` */
+};
+
+static struct around look_around(const struct capacity *c, enum capacity_boundary of)
+{
+	struct around a = { .low = NULL };
+	bool outvoted = false;
+
+	for (const struct capacity_row *row = c->rows; row < c->rows + c->n; row++) {
+		if (passed(row, of)) {
+			a.passed = row;
+			a.high = NULL;
+		} else if (!a.high) {
+			a.high = row;
+		}
+		if (has_failed(row, of)) {
+			outvoted = passes_mostly(row, of) && (outvoted || !a.failed);
+			a.failed = a.failed ? a.failed : row;
+			continue;
+		}
+		if (outvoted)
+			a.failed = NULL;
+		if (!a.failed)
+			a.low = row;
+	}
+	return a;
+}
+
+static bool ask_probe(struct capacity_probe *out, enum capacity_purpose purpose, uint64_t clients)
+{
+	out->purpose = purpose;
+	out->clients = (uint32_t)clients;
+	return true;
+}
+
+/* True if a number passes mostly that is larger than one that does not: the failure may have been bad luck and is tried
+ * again. */
+static bool is_doubtful(const struct capacity *c, enum capacity_boundary of, const struct capacity_row *failed)
+{
+	if (passes_mostly(failed, of) || capacity_tries(failed) >= DOUBTFUL_TRIES)
+		return false;
+	for (const struct capacity_row *row = failed + 1; row < c->rows + c->n; row++)
+		if (passes_mostly(row, of))
+			return true;
+	return false;
+}
+
+/* Width of the numbers whose tries disagree; 0 if none do. */
+static uint32_t scatter(const struct around *a)
+{
+	if (!a->passed || a->passed < a->failed)
+		return 0;
+	return MAX(a->passed->clients - a->failed->clients, MAX((uint32_t)ceil(GAP * a->failed->clients), 1));
+}
+
+/* Looks for a lower end between `low` and `failed`, and then tries it. The gap between them need not be smaller than
+ * what is known to scatter. False when the lower end is decided. */
+static bool next_lower(const struct around *a, enum capacity_boundary of, struct capacity_probe *out)
+{
+	uint32_t low = a->low ? a->low->clients : 0, failed = a->failed->clients, gap = failed - low;
+	uint64_t width = scatter(a);
+
+	if (low && width && is_decided(a->low, of))
+		return false;
+	if (gap > 1 && (!low || (gap > 2 * width && gap > GAP * low)))
+		return width && gap > 2 * width ? ask_probe(out, CAPACITY_WIDEN, failed - width) :
+						  ask_probe(out, CAPACITY_BISECT, low + gap / 2);
+	return low && !is_decided(a->low, of) && ask_probe(out, CAPACITY_CONFIRM, low);
+}
+
+/* Likewise for the upper end, above all that ever passed. */
+static bool next_upper(const struct capacity *c, const struct around *a, enum capacity_boundary of,
+		       struct capacity_probe *out)
+{
+	uint64_t width = scatter(a), highest = a->passed ? a->passed->clients : 0;
+
+	if (width && (!a->high || a->high->clients - highest > MAX(2 * width, GAP * highest)))
+		return highest < c->max && ask_probe(out, CAPACITY_WIDEN, MIN(c->max, highest + width));
+	return !is_decided(a->high, of) && ask_probe(out, CAPACITY_CONFIRM, a->high->clients);
+}
+
+/* Sets the next probe for a boundary. False when the boundary is known. */
+static bool next_for(const struct capacity *c, enum capacity_boundary of, struct capacity_probe *out)
+{
+	struct around a;
+
+	out->of = of;
+	if (c->probes[of] >= CAPACITY_PROBES_MAX)
+		return false;
+	if (c->n == 0)
+		return ask_probe(out, CAPACITY_DOUBLE, c->start);
+	a = look_around(c, of);
+	if (!a.failed && a.passed->clients < c->max)
+		return ask_probe(out, CAPACITY_DOUBLE, MIN(c->max, 2 * (uint64_t)a.passed->clients));
+	if (!a.failed)
+		return !is_decided(a.low, of) && ask_probe(out, CAPACITY_CONFIRM, a.low->clients);
+	if (is_doubtful(c, of, a.failed))
+		return ask_probe(out, CAPACITY_CONFIRM, a.failed->clients);
+	return next_lower(&a, of, out) || next_upper(c, &a, of, out);
+}
+
+static const struct capacity_row *row_of(const struct capacity *c, uint32_t clients)
+{
+	const struct capacity_row *row = c->rows;
+
+	while (row < c->rows + c->n && row->clients < clients)
+		row++;
+	return row;
+}
+
+bool capacity_next(const struct capacity *c, struct capacity_probe *out)
+{
+	const struct capacity_row *row;
+
+	memset(out, 0, sizeof(*out));
+	if (!(c->has_slo && next_for(c, CAPACITY_SLO, out)) && (c->only_slo || !next_for(c, CAPACITY_BREAK, out)))
+		return false;
+	row = row_of(c, out->clients);
+	out->repetition = 1;
+	if (row < c->rows + c->n && row->clients == out->clients)
+		out->repetition += capacity_tries(row);
+	return true;
 }
 
 /* A probe that broke also misses the SLO, whatever was measured. */
@@ -32,195 +200,101 @@ static enum slo_result outcome(const struct capacity_probe *p, enum capacity_bou
 	return of == CAPACITY_BREAK ? SLO_PASS : p->slo;
 }
 
-/* Number of probes at one number of clients by outcome (enum slo_result); all 0 without probes. */
-static const uint32_t *tally_at(const struct capacity *c, enum capacity_boundary of, uint32_t clients)
+void capacity_tell(struct capacity *c, const struct capacity_probe *probe)
 {
-	static const uint32_t none[3];
+	size_t i = (size_t)(row_of(c, probe->clients) - c->rows);
 
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->rows[i].clients == clients)
-			return c->rows[i].count[of];
-	return none;
-}
-
-static uint32_t tries(const uint32_t *t)
-{
-	return t[SLO_PASS] + t[SLO_FAIL] + t[SLO_INCONCLUSIVE];
-}
-
-/* Decides by majority; a tie is not a pass, nor is an inconclusive probe. */
-static enum side side_of(const uint32_t *t)
-{
-	if (tries(t) == 0)
-		return SIDE_UNKNOWN;
-	return 2 * t[SLO_PASS] > tries(t) ? SIDE_PASS : SIDE_FAIL;
-}
-
-/* Finds the smallest number that failed, and the largest below it that passed. */
-static void bracket(const struct capacity *c, enum capacity_boundary of, uint32_t *passed, uint32_t *failed)
-{
-	*passed = 0;
-	*failed = 0;
-	for (uint32_t i = 0; i < c->n; i++) {
-		uint32_t n = c->rows[i].clients;
-
-		if (side_of(c->rows[i].count[of]) == SIDE_FAIL && (*failed == 0 || n < *failed))
-			*failed = n;
+	if (i == c->n || c->rows[i].clients != probe->clients) {
+		if (c->n == CAPACITY_ROWS_MAX)
+			return;
+		memmove(c->rows + i + 1, c->rows + i, (c->n++ - i) * sizeof(c->rows[0]));
+		c->rows[i] = (struct capacity_row){ .clients = probe->clients };
 	}
-	for (uint32_t i = 0; i < c->n; i++) {
-		uint32_t n = c->rows[i].clients;
+	for (int of = 0; of < CAPACITY_N; of++)
+		c->rows[i].count[of][outcome(probe, (enum capacity_boundary)of)]++;
+	c->rows[i].unsteady += probe->unsteady;
+	c->probes[probe->of]++;
+}
 
-		if (side_of(c->rows[i].count[of]) == SIDE_PASS && n > *passed && (*failed == 0 || n < *failed))
-			*passed = n;
+/* --- results --- */
+
+static struct capacity_end end_at(const struct capacity_row *row, enum capacity_boundary of, bool is_lower)
+{
+	if (!row)
+		return (struct capacity_end){ 0 };
+	return (struct capacity_end){
+		.clients = row->clients, .tries = capacity_tries(row), .unsteady = row->unsteady,
+		.agree = is_lower ? passed(row, of) : capacity_tries(row) - passed(row, of),
+	};
+}
+
+/* The largest number of which all tries passed: one that is decided, or else the one below the first failure. What
+ * breaks is not a matter of chance, so nothing above the first failure counts. */
+static const struct capacity_row *lower_end(const struct capacity *c, enum capacity_boundary of)
+{
+	const struct capacity_row *low = look_around(c, of).low;
+
+	for (const struct capacity_row *row = c->rows; of == CAPACITY_SLO && row < c->rows + c->n; row++)
+		if (!has_failed(row, of) && is_decided(row, of))
+			low = row;
+	return low;
+}
+
+/* The smallest number above `low` that never passed: one that is decided, or else any. */
+static const struct capacity_row *upper_end(const struct capacity *c, enum capacity_boundary of,
+					    const struct capacity_row *low)
+{
+	const struct capacity_row *any = NULL;
+
+	for (const struct capacity_row *row = low ? low + 1 : c->rows; row < c->rows + c->n; row++) {
+		if (passed(row, of))
+			continue;
+		if (is_decided(row, of))
+			return row;
+		any = any ? any : row;
 	}
+	return any;
 }
 
-/* True if the probes disagree and another one is still allowed to decide. */
-static bool is_contested(const uint32_t *t)
+static bool has_scatter(const struct capacity *c, enum capacity_boundary of, const struct capacity_row *low,
+			const struct capacity_row *high)
 {
-	return t[SLO_PASS] && tries(t) > t[SLO_PASS] && tries(t) < TRIES_MAX;
-}
+	bool failed = false;
 
-static bool is_close(uint32_t passed, uint32_t failed)
-{
-	return failed - passed <= 1 || (double)(failed - passed) <= GAP * (double)passed;
-}
-
-static uint32_t between(uint32_t passed, uint32_t failed)
-{
-	return passed + (failed - passed) / 2;
-}
-
-/* The number of clients that is the result, and that must be confirmed. */
-static uint32_t candidate(enum capacity_boundary of, uint32_t passed, uint32_t failed)
-{
-	return of == CAPACITY_BREAK && failed ? failed : passed;
-}
-
-/* Number of probes at the result that agree with it. */
-static uint32_t seen_at(const struct capacity *c, enum capacity_boundary of, uint32_t passed, uint32_t failed)
-{
-	return tally_at(c, of, candidate(of, passed, failed))[of == CAPACITY_BREAK && failed ? SLO_FAIL : SLO_PASS];
-}
-
-static bool ask_probe(struct capacity_probe *out, enum capacity_purpose purpose, uint32_t clients)
-{
-	out->purpose = purpose;
-	out->clients = clients;
-	return true;
-}
-
-/* True if a number larger than the smallest failed one passed: the failure may have been bad luck and is tried
- * again. */
-static bool is_doubtful(const struct capacity *c, enum capacity_boundary of, uint32_t failed)
-{
-	if (tries(tally_at(c, of, failed)) >= TRIES_MAX)
-		return false;
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->rows[i].clients > failed && side_of(c->rows[i].count[of]) == SIDE_PASS)
+	for (const struct capacity_row *row = low ? low + 1 : c->rows; row < (high ? high : c->rows + c->n); row++) {
+		failed |= has_failed(row, of);
+		if (failed && passed(row, of))
 			return true;
+	}
 	return false;
 }
 
-static uint32_t below_of(uint32_t clients)
+static bool is_steady(const struct capacity_end *e)
 {
-	return clients - (clients + TENTH - 1) / TENTH;
-}
-
-static uint32_t above_of(uint32_t clients)
-{
-	return clients + (clients + TENTH - 1) / TENTH;
-}
-
-/* Probes the neighbours of a confirmed result; one above a break, or above `max`, would tell nothing. */
-static bool next_neighbour(const struct capacity *c, enum capacity_boundary of, uint32_t result,
-			   struct capacity_probe *out)
-{
-	uint32_t below = below_of(result), above = above_of(result);
-	const uint32_t *t = tally_at(c, of, below);
-
-	if (below >= 1 && (tries(t) == 0 || is_contested(t)))
-		return ask_probe(out, CAPACITY_BELOW, below);
-	if (of == CAPACITY_BREAK || above > c->max)
-		return false;
-	t = tally_at(c, of, above);
-	return (tries(t) == 0 || is_contested(t)) && ask_probe(out, CAPACITY_ABOVE, above);
-}
-
-/* Sets the next probe for a boundary. False when the boundary is known. */
-static bool next_for(const struct capacity *c, enum capacity_boundary of, struct capacity_probe *out)
-{
-	uint32_t passed, failed, result;
-
-	out->of = of;
-	if (c->probes[of] >= CAPACITY_PROBES_MAX)
-		return false;
-	if (c->n == 0)
-		return ask_probe(out, CAPACITY_DOUBLE, c->start);
-	bracket(c, of, &passed, &failed);
-	if (failed && (is_doubtful(c, of, failed) || is_contested(tally_at(c, of, failed))))
-		return ask_probe(out, CAPACITY_CONFIRM, failed);
-	if (failed == 0 && passed < c->max)
-		return ask_probe(out, CAPACITY_DOUBLE, passed > c->max / 2 ? c->max : 2 * passed);
-	if (failed > 1 && !is_close(passed, failed))
-		return ask_probe(out, CAPACITY_BISECT, between(passed, failed));
-	/* If nothing breaks up to `max`, there is nothing to confirm. */
-	result = candidate(of, passed, failed);
-	if (result == 0 || (of == CAPACITY_BREAK && failed == 0))
-		return false;
-	if (tries(tally_at(c, of, result)) < TRIES_MAX && seen_at(c, of, passed, failed) < SEEN_ENOUGH)
-		return ask_probe(out, CAPACITY_CONFIRM, result);
-	/* A latency can miss its limit by chance, so that failure is confirmed too; a hard failure is not by chance. */
-	if (of == CAPACITY_SLO && failed && tries(tally_at(c, of, failed)) < SEEN_ENOUGH)
-		return ask_probe(out, CAPACITY_CONFIRM, failed);
-	return next_neighbour(c, of, result, out);
-}
-
-bool capacity_next(const struct capacity *c, struct capacity_probe *out)
-{
-	memset(out, 0, sizeof(*out));
-	if (!(c->has_slo && next_for(c, CAPACITY_SLO, out)) && (c->only_slo || !next_for(c, CAPACITY_BREAK, out)))
-		return false;
-	out->repetition = 1 + tries(tally_at(c, CAPACITY_BREAK, out->clients));
-	return true;
-}
-
-void capacity_tell(struct capacity *c, const struct capacity_probe *probe)
-{
-	uint32_t i = 0;
-
-	while (i < c->n && c->rows[i].clients != probe->clients)
-		i++;
-	if (i == CAPACITY_ROWS_MAX)
-		return;
-	if (i == c->n)
-		c->rows[c->n++].clients = probe->clients;
-	for (int of = 0; of < CAPACITY_N; of++)
-		c->rows[i].count[of][outcome(probe, (enum capacity_boundary)of)]++;
-	c->probes[probe->of]++;
+	return e->tries - e->unsteady >= CAPACITY_TRIES;
 }
 
 struct capacity_result capacity_result(const struct capacity *c, enum capacity_boundary of)
 {
-	struct capacity_result r = { 0 };
+	struct capacity_result r = { .exhausted = c->probes[of] >= CAPACITY_PROBES_MAX };
+	const struct capacity_row *low, *high;
 	struct capacity_probe next;
-	const uint32_t *t;
+	bool is_known;
 
 	if (c->n == 0 || (of == CAPACITY_SLO && !c->has_slo))
 		return r;
-	bracket(c, of, &r.passed, &r.failed);
-	r.clients = of == CAPACITY_BREAK ? r.failed : r.passed;
-	t = tally_at(c, of, r.failed);
-	r.inconclusive = r.failed && t[SLO_INCONCLUSIVE] >= t[SLO_FAIL];
-	r.at_least = r.passed && (r.failed == 0 || r.inconclusive);
-	r.exhausted = c->probes[of] >= CAPACITY_PROBES_MAX;
-	if (r.clients == 0)
-		return r;
-	r.tries = tries(tally_at(c, of, r.clients));
-	r.seen = seen_at(c, of, r.passed, r.failed);
-	r.non_monotone = of == CAPACITY_SLO && r.failed &&
-			 side_of(tally_at(c, of, above_of(r.clients))) == SIDE_PASS;
-	r.confirmed = r.seen >= SEEN_ENOUGH && !r.exhausted && !r.non_monotone && !next_for(c, of, &next) &&
-		      side_of(tally_at(c, of, below_of(r.clients))) != SIDE_FAIL;
+	low = lower_end(c, of);
+	high = upper_end(c, of, low);
+	r.lower = end_at(low, of, true);
+	r.upper = end_at(high, of, false);
+	r.inconclusive = high && high->count[of][SLO_INCONCLUSIVE] >= MAX(high->count[of][SLO_FAIL], 1);
+	r.at_least = low && (!high || r.inconclusive);
+	r.scatters = has_scatter(c, of, low, high);
+	is_known = !r.exhausted && !r.inconclusive && !next_for(c, of, &next);
+	if (of == CAPACITY_BREAK)
+		r.confirmed = is_known && high && r.upper.tries >= BREAK_TRIES;
+	else
+		r.confirmed = is_known && low && is_steady(&r.lower) &&
+			      (high ? is_steady(&r.upper) : !r.scatters);
 	return r;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Search for capacity: decides which number of clients to probe next, and evaluates the probes. Pure.
  *
- * The search looks for two boundaries in turn, using one history of probes: the largest number of clients that meets
- * the SLO (slo_capacity), and the smallest with which something breaks (first_hard_failure). For each it doubles the
- * clients until the boundary is passed, halves the gap until it is at most 5 %, repeats the result until two of at most
- * three probes confirm it, and probes its neighbours. Several probes at one number are decided by majority.
+ * The search looks for two boundaries in turn, using one history of probes: where the SLO is no longer met
+ * (slo_capacity), and where something breaks (first_hard_failure). Each is an interval. Its lower end is the largest
+ * number of clients that passed in all of its tries, its upper end the smallest number above that failed in all of
+ * them. Near the boundary of the SLO chance decides a single probe, so both ends take CAPACITY_TRIES tries
+ * (docs/capacity.md, "The search", says why that many). Numbers whose tries disagree scatter; they lie inside.
  *
  * A search for a rate (--find-rate) looks for slo_capacity only, with operations per second in place of clients.
  */
@@ -23,9 +24,8 @@ extern const char *const capacity_boundary_names[CAPACITY_N];	/* slo_capacity, f
 enum capacity_purpose {
 	CAPACITY_DOUBLE,	/* twice the largest number that passed */
 	CAPACITY_BISECT,	/* halfway between the numbers that passed and failed */
-	CAPACITY_CONFIRM,	/* the result, or the failed number next to it, once more */
-	CAPACITY_BELOW,		/* 0.9 x the result, which should pass */
-	CAPACITY_ABOVE,		/* 1.1 x the result, which should fail */
+	CAPACITY_CONFIRM,	/* an end of the interval, or a doubtful failure, once more */
+	CAPACITY_WIDEN,		/* beyond numbers whose tries disagree, by as much as they are apart */
 	CAPACITY_PURPOSE_N,
 };
 extern const char *const capacity_purpose_names[CAPACITY_PURPOSE_N];
@@ -38,8 +38,12 @@ struct capacity_probe {
 	uint32_t repetition;		/* of this number of clients, from 1 */
 	enum slo_result slo;		/* also inconclusive if the generator, not the server, missed the SLO */
 	bool broke;			/* the step had a hard failure */
+	bool unsteady;			/* not measured steadily, or disturbed: it confirms nothing */
 };
 
+/* Steady tries of an end of slo_capacity that must agree: Wald's sequential test of "passes in 95 % of tries" against
+ * "in half of them", with errors of 5 % both ways, ends after this many without an exception. */
+#define CAPACITY_TRIES 5
 /* Maximum number of probes for one boundary; the search for it then ends. */
 #define CAPACITY_PROBES_MAX 48
 /* Maximum of distinct numbers of clients in a search, or in a ramp (OPT_LIST_MAX or fewer). */
@@ -51,29 +55,35 @@ struct capacity {
 	uint32_t start, max;		/* the first number probed, and the largest allowed */
 	struct capacity_row {
 		uint32_t clients;
-		uint32_t count[CAPACITY_N][3];	/* number of probes by outcome (enum slo_result) */
-	} rows[CAPACITY_ROWS_MAX];
+		uint32_t count[CAPACITY_N][3];	/* number of tries by outcome (enum slo_result) */
+		uint32_t unsteady;		/* number of tries that confirm nothing */
+	} rows[CAPACITY_ROWS_MAX];		/* by rising number of clients */
 	uint32_t n;			/* rows in use */
 	uint32_t probes[CAPACITY_N];	/* probes made for each boundary */
 };
 
-/* Knowledge about a boundary, as numbers of clients; 0: none. */
+/* An end of an interval: a number of clients, 0 if there is none, with its tries. */
+struct capacity_end {
+	uint32_t clients;
+	uint32_t agree;			/* tries that passed at the lower end, that failed at the upper one */
+	uint32_t tries, unsteady;
+};
+
+/* Knowledge about a boundary. */
 struct capacity_result {
-	uint32_t clients;	/* slo_capacity: largest to pass; first_hard_failure: smallest to fail; 0: none */
-	uint32_t passed;	/* largest number that passed, below all that failed */
-	uint32_t failed;	/* smallest number that failed */
-	bool at_least;		/* the boundary is at or above `passed`; how far above is not known */
-	bool inconclusive;	/* `failed` proves nothing: the generator was the limit, or samples were missing */
+	struct capacity_end lower;	/* the largest number of which every try passed */
+	struct capacity_end upper;	/* the smallest number above it of which none did */
+	bool at_least;		/* the boundary is at or above `lower`; how far above is not known */
+	bool inconclusive;	/* `upper` proves nothing: the generator was the limit, or samples were missing */
+	bool scatters;		/* between the ends a number failed although it, or a larger one, also passed */
 	bool confirmed;
-	uint32_t seen, tries;	/* probes at `clients` that agree with the result, and all probes there */
 	bool exhausted;		/* the search ended at CAPACITY_PROBES_MAX */
-	bool non_monotone;	/* 1.1 x the result passed, although a smaller number failed */
 };
 
 /* Begins with `start` clients and goes up to `max`; 1 <= start <= max. */
 void capacity_init(struct capacity *c, bool has_slo, uint32_t start, uint32_t max);
 
-/* Writes the next probe to `out`; the caller fills in its last two fields afterwards. False when both boundaries are
+/* Writes the next probe to `out`; the caller fills in its last three fields afterwards. False when both boundaries are
  * known as well as they can be. */
 bool capacity_next(const struct capacity *c, struct capacity_probe *out);
 
@@ -81,5 +91,8 @@ bool capacity_next(const struct capacity *c, struct capacity_probe *out);
 void capacity_tell(struct capacity *c, const struct capacity_probe *probe);
 
 struct capacity_result capacity_result(const struct capacity *c, enum capacity_boundary of);
+
+/* All tries of a row. */
+uint32_t capacity_tries(const struct capacity_row *row);
 
 #endif

@@ -155,7 +155,11 @@ const additions = {
 	},
 	analysis: {
 		capacity: {
-			slo_capacity: { ...bracket, passes: 2, tries: 3, reason: "p99<500us" },
+			slo_capacity: {
+				...bracket, passes: 5, tries: 5, reason: "p99<500us", scatters: true, capped_by: "max_clients",
+				lower: { clients: 10, met: 5, tries: 5, unsteady: 0 }, upper: null,
+				between: [{ clients: 15, met: 1, tries: 2, unsteady: 1 }],
+			},
 			knee: { ...bracket, reason: "p99", text: "p99 doubled" },
 			first_hard_failure: { ...bracket, passes: 2, tries: 3, failure, reason: "nofile" },
 		},
@@ -177,6 +181,8 @@ const wrongAdditions = [
 	["a reason of a failure", (r) => (r.steps[0].hard_failure.reason = "aborted")],
 	["a resource", (r) => (r.steps[0].hard_failure.resource = "patience")],
 	["a path for a file", (r) => (r.steps[0].histograms.connect = "../secret")],
+	["a cap", (r) => (r.analysis.capacity.slo_capacity.capped_by = "patience")],
+	["an end without tries", (r) => delete r.analysis.capacity.slo_capacity.lower.tries],
 	["a kind of knee", (r) => (r.analysis.capacity.knee.reason = "ankle")],
 	["a status of the fit", (r) => (r.analysis.usl.status = "perfect")],
 	["a side", (r) => (r.analysis.limits[0].side = "left")],

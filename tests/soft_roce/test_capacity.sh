@@ -6,7 +6,7 @@
 # ---- a search (test_search.sh has those that find a limit)
 
 start_server full --threads 2 --max-clients 14
-search found full --find-capacity --clients 10 --duration 0.2 --slo 'errors<1%'
+search found full --find-capacity --clients 10 --duration 0.2 --workload idle --slo 'errors<1%'
 ends "a search over RDMA finds that a server takes all clients" found 240 0 'objective met .SLO. +at least 10 .* yes '
 run_says "it says how many" found analysis.capacity.slo_capacity.clients=10
 serves "the server was not harmed" full
