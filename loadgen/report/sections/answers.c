@@ -11,6 +11,7 @@
 #include "loadgen/report/sections/found.h"
 
 #define BUSY 0.9
+#define BETWEEN_MAX 6	/* numbers between the ends of the capacity that are named */
 
 /* --- basis --- */
 
@@ -52,16 +53,64 @@ static const char *objective(struct page *p)
 	return slo ? page_text(p, "the objective %s", slo) : "the objective";
 }
 
+/* " Tries in between met it sometimes (165: 2 of 5)." */
+static const char *between_words(struct page *p, const struct found *c)
+{
+	const char *list = "";
+	const json_t *row;
+	size_t i;
+
+	if (!c->scatters)
+		return "";
+	json_array_foreach(c->between, i, row) {
+		if (i == BETWEEN_MAX) {
+			list = page_text(p, "%s, ...", list);
+			break;
+		}
+		list = page_text(p, "%s%s%s: %s of %s", list, i ? ", " : "",
+				 page_count(p, json_number_at(row, "clients")),
+				 page_count(p, json_number_at(row, "met")),
+				 page_count(p, json_number_at(row, "tries")));
+	}
+	return page_text(p, " %s met it sometimes (%s).", isfinite(c->high) ? "Tries in between" : "Larger numbers",
+			 list);
+}
+
+/* If the server was full: its limit is the answer, whatever the machine could do. */
+static const char *cap_words(struct page *p, const struct found *c)
+{
+	double limit = json_number_at(p->run, "server_config.max_clients");
+
+	if (!c->capped)
+		return "";
+	return page_text(p, " %s (--max-clients): raise it to learn what the machine can do.", isfinite(limit) ?
+			 page_text(p, "%s is the server's own limit", page_count(p, limit)) : "The server was full");
+}
+
+static const char *doubt_words(struct page *p, const struct found *c)
+{
+	if (c->confirmed)
+		return "";
+	return c->unsteady > 0 ? page_text(p, " That is not confirmed: %s of these tries were not steady, or were "
+					   "disturbed.", page_count(p, c->unsteady)) :
+	       " That is not confirmed, so read it as a range.";
+}
+
 static bool answer_by_objective(struct page *p)
 {
 	struct found c;
-	const char *met;
+	const char *met, *missed;
 
 	if (!found_read(p, "slo_capacity", &c) || !isfinite(c.clients))
 		return false;
 	met = page_text(p, "With %s %s was met%s", page_clients(p, c.clients), objective(p), c.tries > 0 ?
-			page_text(p, " (%s of %s tries)", page_count(p, c.passes), page_count(p, c.tries)) : "");
-	if (!isfinite(c.high))
+			page_text(p, " in %s of %s tries", page_count(p, c.passes), page_count(p, c.tries)) : "");
+	missed = c.upper_tries > 0 ? page_text(p, "missed in %s of %s", page_count(p, c.missed),
+					       page_count(p, c.upper_tries)) : "not";
+	if (!isfinite(c.high) && c.scatters)
+		how_many(p, DOC_WARN, "clients-met-scatters", page_text(p, "At least %s", page_count(p, c.clients)),
+			 "%s, and no larger number missed it in all of its tries.%s", met, between_words(p, &c));
+	else if (!isfinite(c.high))
 		how_many(p, DOC_GOOD, "clients-met-to-the-end", page_text(p, "At least %s", page_count(p, c.clients)),
 			 "%s, and no more were tried; a larger --clients tries more.", met);
 	else if (c.at_least && *found_hosts_at_limit(p, c.clients))
@@ -74,8 +123,9 @@ static bool answer_by_objective(struct page *p)
 			 met, page_count(p, c.high));
 	else
 		how_many(p, c.confirmed ? DOC_GOOD : DOC_WARN, c.confirmed ? "clients-met" : "clients-met-unconfirmed",
-			 page_count(p, c.clients), "%s, with %s it was not%s.", met, page_count(p, c.high),
-			 c.confirmed ? "" : "; that is not confirmed, so read it as a range");
+			 page_text(p, "%s to %s", page_count(p, c.clients), page_count(p, c.high)),
+			 "%s, with %s it was %s.%s%s%s", met, page_count(p, c.high), missed, between_words(p, &c),
+			 cap_words(p, &c), doubt_words(p, &c));
 	return true;
 }
 
@@ -178,7 +228,7 @@ static bool answer_by_failure(struct page *p)
 		meaning = NULL;
 	breaks(p, DOC_BAD, page_text(p, "breaks-%s", page_json(p, json_at(c.failure, "resource"))),
 	       page_text(p, "%s, at %s", strstr(resource, "server") ? resource : found_limit_words(p, c.failure),
-			 page_clients(p, isfinite(c.clients) ? c.clients : c.high)),
+			 page_clients(p, found_break_at(p, &c))),
 	       "%s%s%s%s", page_sentence(p, text ? text : "The run does not say more"), meaning ? " " : "",
 	       page_sentence(p, meaning), c.tries > 0 ? page_text(p, " Seen in %s of %s tries.",
 	       page_count(p, c.passes), page_count(p, c.tries)) : "");
@@ -195,21 +245,25 @@ static const json_t *first_failure(const struct point *point)
 	return failure;
 }
 
+static const char *least_held(struct page *p, const struct point *point)
+{
+	struct estimate held = point_range(point, "connected_held");
+
+	return page_count(p, held.low < point->clients ? held.low : held.value);
+}
+
 /* The most frequent failure of the smallest step that lost clients. */
 static bool answer_by_lost_clients(struct page *p)
 {
 	const struct point *bad = found_first_not_held(p->points);
 	const json_t *failure = bad ? first_failure(bad) : NULL;
 	const char *code = json_text_at(failure, "code"), *stage = json_text_at(failure, "stage");
-	struct estimate held;
 
 	if (!bad)
 		return false;
-	held = point_range(bad, "connected_held");
 	breaks(p, DOC_BAD, "breaks-lost-clients",
 	       page_text(p, "%s at %s", code ? code : "Clients lost", stage ? stage : page_clients(p, bad->clients)),
-	       "Of %s %s were held. %s", page_clients(p, bad->clients),
-	       page_count(p, held.low < bad->clients ? held.low : held.value),
+	       "Of %s %s were held. %s", page_clients(p, bad->clients), least_held(p, bad),
 	       page_sentence(p, json_text_at(failure, "meaning")));
 	return true;
 }
@@ -236,12 +290,14 @@ static const char *cpu_words(struct page *p)
 /* The limit that comes after the objective: a failure seen in the run, or the first projected limit. */
 static const char *next_words(struct page *p)
 {
-	struct found hard;
+	const struct point *first = found_first_not_held(p->points);
+	const char *code;
 
-	if (!found_read(p, "first_hard_failure", &hard) || !hard.failure || !isfinite(hard.clients))
+	if (!first)
 		return page_text(p, " No client failed.%s", projection_words(p));
-	return page_text(p, " Clients fail from %s on: %s.", page_count(p, hard.clients),
-			 found_resource_words(json_text_at(hard.failure, "resource")));
+	code = json_text_at(first_failure(first), "code");
+	return page_text(p, " The smallest step in which clients failed had %s: %s were held%s.",
+			 page_count(p, first->clients), least_held(p, first), code ? page_text(p, " (%s)", code) : "");
 }
 
 /* Answers with the fewest clients that missed the objective. Single runs that missed it below were outvoted. */

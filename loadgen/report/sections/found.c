@@ -18,6 +18,12 @@ static void take_found(const json_t *o, struct found *out)
 		.high = json_number_at(o, "high"),
 		.passes = json_number_at(o, "passes"),
 		.tries = json_number_at(o, "tries"),
+		.missed = json_number_at(o, "upper.missed"),
+		.upper_tries = json_number_at(o, "upper.tries"),
+		.unsteady = json_number_at(o, "lower.unsteady") + json_number_at(o, "upper.unsteady"),
+		.between = json_at(o, "between"),
+		.scatters = json_is_true(json_at(o, "scatters")),
+		.capped = json_text_at(o, "capped_by") != NULL,
 		.at_least = json_is_true(json_at(o, "at_least")),
 		.confirmed = json_is_true(json_at(o, "confirmed")),
 		.reason = page_text_at(o, "text", json_text_at(o, "reason")),
@@ -60,11 +66,20 @@ const char *found_socket(const struct page *p)
 	return names[found_transport(p)];
 }
 
+double found_break_at(const struct page *p, const struct found *hard)
+{
+	double limit = json_number_at(p->run, "server_config.max_clients");
+
+	if (isfinite(limit) && strcmp(page_text_at(hard->failure, "resource", ""), "max_clients") == 0)
+		return limit;
+	return isfinite(hard->clients) ? hard->clients : hard->high;
+}
+
 bool found_slow_first(const struct page *p)
 {
 	struct found slo, hard;
 
-	return found_read(p, "slo_capacity", &slo) && isfinite(slo.high) && !slo.at_least &&
+	return found_read(p, "slo_capacity", &slo) && isfinite(slo.high) && !slo.at_least && !slo.capped &&
 	       found_read(p, "first_hard_failure", &hard) && slo.high < hard.clients;
 }
 

@@ -11,7 +11,11 @@
 struct found {
 	double clients, low, high;	/* NAN: there is none */
 	double passes, tries;
-	bool at_least, confirmed;
+	double missed, upper_tries;	/* tries at `high` that missed the objective, and all; NAN: not known */
+	double unsteady;		/* tries at both ends that were not steady, or disturbed; NAN: not known */
+	const json_t *between;		/* numbers between the ends with their tries; NULL: not known */
+	bool at_least, confirmed, scatters;
+	bool capped;			/* at `high` the server was full (--max-clients) */
 	const char *reason;		/* in words; NULL: the run does not say it */
 	const json_t *failure;		/* the first hard failure; NULL: none */
 };
@@ -29,7 +33,11 @@ enum transport found_transport(const struct page *p);
 /* "TCP" or "TLS" if the messages went over a socket; NULL: over RDMA. */
 const char *found_socket(const struct page *p);
 
-/* True if the objective was missed with fewer clients than the first hard failure. */
+/* The number of clients at which a hard failure shows: for --max-clients the limit itself, if the run states it. */
+double found_break_at(const struct page *p, const struct found *hard);
+
+/* True if the objective was missed with fewer clients than the first hard failure, and not because the server was
+ * full. */
 bool found_slow_first(const struct page *p);
 
 /* The first term of the objective that a run of the point missed; NULL: none. */

@@ -192,13 +192,12 @@ static void show_curve(struct page *p, const struct point *at, size_t number)
 static void say_search(struct page *p)
 {
 	const json_t *found = json_at(p->run, "analysis.offered_load.slo_rate");
-	double rate = json_number_at(found, "per_s");
 
 	if (!json_is_object(found))
 		return;
-	doc_text(p->doc, "offered-slo", "The most operations a second that met %s: %s%s (%s).",
-		 page_text_at(p->run, "config.slo", "the SLO"), isfinite(rate) ? page_count(p, rate) : "none",
-		 json_is_true(json_object_get(found, "confirmed")) ? ", confirmed" : ", not confirmed",
+	doc_text(p->doc, "offered-slo", "Operations a second that met %s, %s: %s.",
+		 page_text_at(p->run, "config.slo", "the SLO"),
+		 json_is_true(json_object_get(found, "confirmed")) ? "confirmed" : "not confirmed",
 		 page_text_at(found, "reason", "no reason is given"));
 }
 

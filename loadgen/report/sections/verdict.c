@@ -163,7 +163,7 @@ static void say_limiting_resource(struct page *p)
 	if (hard.failure && !found_slow_first(p))
 		doc_text(p->doc, page_text(p, "limiting-%s", page_json(p, json_at(hard.failure, "resource"))),
 			 "Limiting resource: %s, at %s.", found_limit_words(p, hard.failure),
-			 page_clients(p, isfinite(hard.clients) ? hard.clients : hard.high));
+			 page_clients(p, found_break_at(p, &hard)));
 	else if (cpu)
 		doc_text(p->doc, "limiting-cpu", "Limiting resource: CPU time. %s", cpu);
 	else if (isfinite(at))

@@ -70,14 +70,71 @@ TEST(how_many__nothing_failed__at_least_the_most_held)
 	report_rig_expect(run, "clients-all-held", "100", "100", NULL);
 }
 
-TEST(how_many__objective_confirmed__that_number_and_what_it_rests_on)
+/* An older run has no tries of the upper end. */
+TEST(how_many__objective_confirmed__that_interval_and_what_it_rests_on)
 {
 	set("config.slo", json_string("p99<1ms"));
 	set_capacity("slo_capacity",
 		     json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:i, s:s}", "clients", 80, "low", 80, "high", 84,
 			       "at_least", 0, "confirmed", 1, "passes", 2, "tries", 3, "reason", "why"));
-	report_rig_expect(run, "clients-met", "80", "80", "p99<1ms", "2", "3", "84", NULL);
+	report_rig_expect(run, "clients-met", "80", "84", "80", "p99<1ms", "2", "3", "84", NULL);
 	report_rig_expect_row(run, "capacities", ",80,80,84,2 of 3,yes,why");
+}
+
+static json_t *interval(json_t *between, bool confirmed, int unsteady, const char *capped_by)
+{
+	return json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:i, s:s, s:{s:i, s:i, s:i, s:i}, s:{s:i, s:i, s:i, s:i}, "
+			 "s:b, s:s?, s:o}", "clients", 80, "low", 80, "high", 100, "at_least", 0, "confirmed",
+			 confirmed, "passes", 5, "tries", 5, "reason", "why", "lower", "clients", 80, "met", 5,
+			 "tries", 5, "unsteady", unsteady, "upper", "clients", 100, "missed", 6, "tries", 6,
+			 "unsteady", 1, "scatters", json_array_size(between) > 0, "capped_by", capped_by, "between",
+			 between);
+}
+
+TEST(how_many__tries_scatter__interval_with_the_tries_in_between)
+{
+	set("config.slo", json_string("p99<1ms"));
+	set_capacity("slo_capacity", interval(json_pack("[{s:i, s:i, s:i}, {s:i, s:i, s:i}]", "clients", 85,
+							"met", 2, "tries", 3, "clients", 90, "met", 1, "tries", 4),
+					      true, 0, NULL));
+	report_rig_expect(run, "clients-met", "80", "100", "80", "p99<1ms", "5", "5", "100", "missed in 6 of 6",
+			  "Tries in between met it sometimes (85: 2 of 3, 90: 1 of 4)", NULL);
+}
+
+TEST(how_many__tries_were_not_steady__not_confirmed_and_why)
+{
+	set_capacity("slo_capacity", interval(json_array(), false, 3, NULL));
+	report_rig_expect(run, "clients-met-unconfirmed", "80", "100",
+			  "not confirmed: 4 of these tries were not steady", NULL);
+}
+
+/* The limit is neither the step that missed the objective nor the one that broke, but the server's setting; and the
+ * smallest step that lost a client is named although it held 99 %. */
+TEST(how_many__server_full__its_limit_is_the_answer)
+{
+	set("server_config.max_clients", json_integer(99));
+	set_capacity("slo_capacity", interval(json_array(), true, 0, "max_clients"));
+	set_capacity("first_hard_failure",
+		     json_pack("{s:i, s:i, s:i, s:b, s:{s:s, s:s, s:s}}", "clients", 150, "low", 80, "high", 150,
+			       "confirmed", 1, "failure", "resource", "max_clients", "side", "server", "text", "full"));
+	report_rig_expect(run, "clients-met", "80", "100", "99 is the server's own limit (--max-clients)", NULL);
+	report_rig_expect(run, "breaks-max_clients", "99", "full", NULL);
+	report_rig_expect(run, "limiting-max_clients", "99", NULL);
+}
+
+TEST(what_breaks__objective_before_clients__smallest_step_that_lost_one)
+{
+	set_capacity("slo_capacity", interval(json_array(), true, 0, NULL));
+	set_capacity("first_hard_failure",
+		     json_pack("{s:i, s:i, s:i, s:b, s:{s:s, s:s, s:s}}", "clients", 150, "low", 100, "high", 150,
+			       "confirmed", 1, "failure", "resource", "max_clients", "side", "server", "text", "full"));
+	set_in_step(2, "slo", json_pack("[{s:s, s:s, s:f, s:s}]", "expression", "p99<1us", "unit", "ns", "measured",
+					19900., "result", "fail"));
+	set_in_step(2, "connected_held", json_integer(99));
+	set_in_step(2, "failures", json_pack("[{s:s, s:s, s:i}]", "stage", "psn_exchange", "code", "refused:full",
+					     "count", 1));
+	report_rig_expect(run, "breaks-objective", "p99<1us", "100",
+			  "The smallest step in which clients failed had 100: 99 were held (refused:full)", NULL);
 }
 
 TEST(how_many__objective_met_to_the_end__at_least)
