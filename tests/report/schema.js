@@ -43,6 +43,7 @@ const optional = [
 	/^steps\.\d+\.(servers\.\d+\.)?server_(before|after)\.resources\.(machine_cpu_s|machine_steal_s|cgroup_throttled_s)$/,
 	/^resources_series\.(server|generator)\.cgroup_\w+$/,
 	/^analysis\.(capacity|usl|limits|offered_load)$/,
+	/^analysis\.capacity\.slo_capacity\.(lower|upper|between|scatters|capped_by)$/,
 	/^analysis\.repetitions\.\d+\.(connect_p50_ms|messages_per_s|mb_per_s|p50_us|p99_us)$/,
 	/^verdict\.\d+\.message_bytes$/,	// of a step that was not reached and of a capacity; see `wrong`
 ];
