@@ -149,6 +149,21 @@ static bool next_upper(const struct capacity *c, const struct around *a, enum ca
 	return !is_decided(a->high, of) && ask_probe(out, CAPACITY_CONFIRM, a->high->clients);
 }
 
+/* Decides both ends in turn, so that the tries of each are spread over a longer time: what slows a machine down for a
+ * few seconds must not decide all of them. */
+static bool next_end(const struct capacity *c, const struct around *a, enum capacity_boundary of,
+		     struct capacity_probe *out)
+{
+	struct capacity_probe upper = *out;
+	bool has_lower = next_lower(a, of, out), has_upper = next_upper(c, a, of, &upper);
+
+	if (has_lower && !(has_upper && out->purpose == CAPACITY_CONFIRM && upper.purpose == CAPACITY_CONFIRM &&
+			   capacity_tries(a->high) < capacity_tries(a->low)))
+		return true;
+	*out = upper;
+	return has_upper;
+}
+
 /* Sets the next probe for a boundary. False when the boundary is known. */
 static bool next_for(const struct capacity *c, enum capacity_boundary of, struct capacity_probe *out)
 {
@@ -166,7 +181,7 @@ static bool next_for(const struct capacity *c, enum capacity_boundary of, struct
 		return !is_decided(a.low, of) && ask_probe(out, CAPACITY_CONFIRM, a.low->clients);
 	if (is_doubtful(c, of, a.failed))
 		return ask_probe(out, CAPACITY_CONFIRM, a.failed->clients);
-	return next_lower(&a, of, out) || next_upper(c, &a, of, out);
+	return next_end(c, &a, of, out);
 }
 
 static const struct capacity_row *row_of(const struct capacity *c, uint32_t clients)
