@@ -145,8 +145,8 @@ static void say_ends(const struct outcome *oc, const struct capacity_result *c, 
 	else if (c->inconclusive && *find_hosts_at_limit(oc, u->clients, hosts, sizeof(hosts)))
 		snprintf(text, size, "at least %u: %s; with %u, %s", l->clients, low, u->clients, hosts);
 	else if (c->inconclusive)
-		snprintf(text, size, "at least %u: %s; with %u the generator had no more to give, or too few samples "
-			 "were taken to tell", l->clients, low, u->clients);
+		snprintf(text, size, "at least %u: %s; with %u the generator had no more to give or CPU time was taken "
+			 "away, or too few samples were taken to tell", l->clients, low, u->clients);
 	else if (u->clients)
 		snprintf(text, size, "%u to %u: %s, %u missed it in %u of %u", l->clients, u->clients, low, u->clients,
 			 u->agree, u->tries);

@@ -158,8 +158,8 @@ static void end_search(struct outcome *oc)
 		snprintf(text, sizeof(text), "%u %s: %s", slo.upper.clients, what, hosts);
 		outcome_stop(oc, STOP_GENERATOR_SATURATED, text);
 	} else if (slo.inconclusive) {
-		snprintf(text, sizeof(text), "%u %s: the SLO was missed while the generator had no more to give, or "
-			 "too few samples were taken to tell", slo.upper.clients, what);
+		snprintf(text, sizeof(text), "%u %s: the SLO was missed while the generator had no more to give or "
+			 "CPU time was taken away, or too few samples were taken to tell", slo.upper.clients, what);
 		outcome_stop(oc, STOP_GENERATOR_SATURATED, text);
 	} else {
 		outcome_stop(oc, STOP_MAX_REACHED, "");

@@ -119,8 +119,8 @@ static bool answer_by_objective(struct page *p)
 			 page_count(p, c.high), found_hosts_at_limit(p, c.clients));
 	else if (c.at_least)
 		how_many(p, DOC_WARN, "clients-met-then-unknown", page_text(p, "At least %s", page_count(p, c.clients)),
-			 "%s; with %s the load generator was at its own limit, or there were too few samples to tell.",
-			 met, page_count(p, c.high));
+			 "%s; with %s the load generator was at its own limit, CPU time was taken away (stolen, "
+			 "throttled), or there were too few samples to tell.", met, page_count(p, c.high));
 	else
 		how_many(p, c.confirmed ? DOC_GOOD : DOC_WARN, c.confirmed ? "clients-met" : "clients-met-unconfirmed",
 			 page_text(p, "%s to %s", page_count(p, c.clients), page_count(p, c.high)),
@@ -152,8 +152,9 @@ static bool answer_objective_missed(struct page *p)
 			 "Not even %s met %s.", page_clients(p, c.high), objective(p));
 	else
 		how_many(p, DOC_WARN, "clients-undecided", "Not known", "Whether %s is met is not known: with %s there "
-			 "were too few samples, or the load generator was at its own limit. A longer --duration helps, "
-			 "or a separate machine for the load generator. %s held without a failure.", objective(p),
+			 "were too few samples, the load generator was at its own limit, or CPU time was taken away "
+			 "(stolen, throttled). A longer --duration helps, or a separate machine for the load "
+			 "generator. %s held without a failure.", objective(p),
 			 page_clients(p, c.high),
 			 isfinite(held) ? page_text(p, "%s were", page_clients(p, held)) : "None was");
 	return true;

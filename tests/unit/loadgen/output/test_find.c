@@ -111,7 +111,8 @@ TEST(verdict__one_host_or_none_at_its_limit__does_not_say_add_hosts)
 	assert_string_equal(find_hosts_at_limit(&oc, 80, text, sizeof(text)), "");
 	find_add_verdict(&oc);
 	expect_verdict("capacity", "inconclusive",
-		       "with 80 the generator had no more to give, or too few samples were taken to tell");
+		       "with 80 the generator had no more to give or CPU time was taken away, or too few samples were "
+		       "taken to tell");
 }
 
 TEST(verdict__the_server_missed_it__does_not_say_add_hosts)
