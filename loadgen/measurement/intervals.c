@@ -174,6 +174,8 @@ struct estimate intervals_drift(const struct intervals *s, bool p99)
 	if (s->n < INTERVALS_LEAST)
 		return slope;
 	n = p99 ? p99_points(s, t, y) : throughput_points(s, t, y);
+	if (n == 0)
+		return slope;
 	slope = stats_series_line(t, y, n).slope;
 	scale = (s->v[s->n - 1].t_s - s->v[0].t_s) / stats_mean(y, n).value;
 	return isfinite(scale) ? (struct estimate){ slope.value * scale, slope.low * scale, slope.high * scale } :
