@@ -22,6 +22,7 @@ const optional = [
 	/^floor$/,
 	/^hosts$/,
 	/^steps\.\d+\.(messages_total|saturated_hosts|hosts_skew)$/,
+	/^steps\.\d+\.drift\.(throughput|p99)_error_ratio$/,
 	/^steps\.\d+\.(drift|rates|follow_up|connect_longest|psns)$/,
 	/^steps\.\d+\.server_(before|after)\.events\.psn_(mismatches|redraws)$/,
 	/^(steps\.\d+|floor\.(before|after))\.connect_ns\.(psn_generate|socket_connect)$/,
@@ -247,7 +248,7 @@ const wrongResults = [
 const crossing = { clients: 1, message_bytes: 64, name: "x", offered_per_s: 1.5, faster_beyond: true };
 const optionalInResults = [
 	/^entries\.\d+\.server(_reason)?$/,	// the server: of an entry that could not run
-	/\.environment\.(cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/, // of older runs
+	/\.environment\.(cgroup|cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/, // of older runs
 	/not_taken$/,
 ];
 
