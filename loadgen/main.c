@@ -68,6 +68,10 @@ static int check_options(struct task *t, int argc, char **argv, char *err, size_
 		snprintf(err, err_size, "--compare, --compare-set, --suite: plan one run, without them");
 		return -EINVAL;
 	}
+	if (cfg->price_text && !compares && !cfg->suite) {
+		snprintf(err, err_size, "--price: needs --compare transport=..., because it prices what is compared");
+		return -EINVAL;
+	}
 	if (loadgen_config_check(cfg, argc, argv, err, err_size) ||
 	    plans_several(cfg, err, err_size) ||
 	    (cfg->suite ? suite_read(cfg->suite, argc, argv, &t->suite, err, err_size) :

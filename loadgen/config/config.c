@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -20,6 +21,7 @@
 #define RATE_MAX UINT64_C(1000000000)
 #define RATE_STEPS 8u
 #define RATE_START 1000u	/* lowest rate of a search */
+#define PRICE_MAX 1e6
 #define WARMUP_ITERATIONS_DEFAULT UINT64_MAX	/* marks --warmup-iterations as not given */
 #define TRANSPORT_AUTO TRANSPORT_N	/* the last choice of --transport */
 
@@ -293,6 +295,23 @@ static void choose_threads(struct loadgen_config *c, int argc, char **argv)
 	c->threads = MAX(c->threads, targets);
 }
 
+/* A decimal number above 0, without sign or exponent. */
+static int parse_price(struct loadgen_config *c, char *err, size_t err_size)
+{
+	const char *text = c->price_text;
+	char *end;
+
+	if (!text)
+		return 0;
+	c->cpu_hour_price = strtod(text, &end);
+	if (*end == '\0' && strspn(text, "0123456789.") == strlen(text) && c->cpu_hour_price > 0 &&
+	    c->cpu_hour_price <= PRICE_MAX)
+		return 0;
+	snprintf(err, err_size, "--price: '%s' is not allowed; allowed: a number above 0, at most %.0f, such as 0.04",
+		 text, PRICE_MAX);
+	return -EINVAL;
+}
+
 int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 {
 	int ret;
@@ -315,6 +334,8 @@ int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *
 		ret = tcp_parse(c->tcp_text, &c->sock.tcp, err, err_size);
 	if (!ret)
 		ret = c->slo_text ? slo_parse(c->slo_text, &c->slo, err, err_size) : 0;
+	if (!ret)
+		ret = parse_price(c, err, err_size);
 	if (ret)
 		return ret;
 	choose_clients(c, argc, argv);

@@ -52,6 +52,7 @@ struct loadgen_config {
 	uint64_t clients;
 	struct opt_list steps;		/* derived from clients when not given; for a search, its first step */
 	const char *slo_text;		/* NULL: none */
+	const char *price_text;		/* NULL: none */
 	bool find_capacity;		/* search for the capacity, up to `clients` */
 	const char *server;		/* one for each rail, or --targets; NULL: our own */
 	const char *targets_text;	/* value of --targets; NULL: none */
@@ -135,6 +136,7 @@ struct loadgen_config {
 	bool threads_raised;		/* `threads` was raised to one per target */
 	uint64_t threads_asked;		/* value of --threads if it is below one per target; otherwise 0 */
 	struct slo slo;
+	double cpu_hour_price;		/* value of --price; 0: none */
 	char server_cpus[TUNING_CPUS_MAX * 5 + 1];	/* --cpu-list of a server of our own; "": none */
 	struct opt_list rates;		/* operations per second of all clients, ascending, one per step; for a search,
 					 * the lowest and the highest; none: closed loop, or rate_per_client */

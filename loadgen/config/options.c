@@ -273,6 +273,10 @@ static const struct opt options[] = {
 	  .metavar = "MODE", .def = "event",
 	  .help = "How threads wait for completions: sleep, spin, or spin before sleeping." },
 	TUNING_OPT_POST_LIST(TUNING_AT),
+	{ .name = "price", .group = "clients", .type = OPT_STRING, .offset = AT(price_text), .metavar = "AMOUNT",
+	  .needs = "slo", .help = "Price of one CPU for an hour, such as 0.04, for a --compare of transports.",
+	  .more = "In any currency. The comparison then says what a client costs a month with each transport "
+	  "(docs/workloads.md, \"Beside TCP\")." },
 	{ .name = "quiet", .group = "output", .type = OPT_FLAG, .offset = AT(quiet), .per_host = true,
 	  .per_suite = true, .help = "Print no progress on stderr." },
 	{ .name = "rate", .group = "load", .type = OPT_STRING, .offset = AT(rate_text), .metavar = "N|A-B[:COUNT]",

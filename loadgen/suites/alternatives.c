@@ -23,8 +23,8 @@
 static const char *const same_for_all[] = {
 	"ca", "cert", "clients", "compare", "compare-set", "crl", "details", "environment", "find-capacity", "json",
 	"key",
-	"log-level", "message-size", "name", "output", "quiet", "repeat", "server", "server-name", "steps", "suite",
-	"tls-port", "trace",
+	"log-level", "message-size", "name", "output", "price", "quiet", "repeat", "server", "server-name", "slo",
+	"steps", "suite", "tls-port", "trace",
 };
 
 /* A value of a dimension: its name, and the options that it sets. */

@@ -14,6 +14,7 @@
 #include "loadgen/analysis/offered.h"
 #include "loadgen/cluster/team.h"
 #include "loadgen/run/run.h"
+#include "loadgen/suites/need.h"
 #include "loadgen/suites/side_by_side.h"
 #include "loadgen/suites/suite_results.h"
 
@@ -56,14 +57,14 @@ static struct compared *point_of(struct comparison *k, const json_t *step, bool 
 	return p;
 }
 
-/* Keeps only the part of a step that baseline_compare and suite_results_figures read: whole steps are large, and all
- * rounds are kept until the end. */
+/* Keeps only the part of a step that baseline_compare, suite_results_figures and need_json read: whole steps are large,
+ * and all rounds are kept until the end. */
 static json_t *figures_of(const json_t *step, unsigned round)
 {
 	static const char *const names[] = {
 		"target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s", "throughput_bytes_per_s",
 		"response_ns", "one_way_ns", "streams", "churn", "connect_ns", "connect_full_ns", "connect_resumed_ns",
-		"resources", "memory",
+		"resources", "memory", "slo", "validity",
 	};
 	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
 
@@ -232,9 +233,31 @@ static json_t *alternative_figures(const struct comparison *k, const struct comp
 	return o;
 }
 
+/* Whether the work needs RDMA, judged by the rounds of each alternative at each point. */
+static json_t *need_of(const struct comparison *k, const json_t *alternatives, const json_t *points)
+{
+	const struct loadgen_config *cfg = &k->a->v[0].cfg;
+	const struct need_terms terms = { .rounds = k->rounds, .slo = cfg->slo_text,
+					  .cpu_hour_price = cfg->cpu_hour_price };
+	json_t *judged = json_array(), *need, *point, *runs;
+	size_t n;
+
+	json_array_foreach((json_t *)points, n, point) {
+		runs = json_array();
+		for (unsigned i = 0; i < k->a->n; i++)
+			json_array_append(runs, k->points[n].runs[i]);
+		point = json_copy(point);
+		json_object_set_new(point, "runs", runs);
+		json_array_append_new(judged, point);
+	}
+	need = need_json(alternatives, judged, &terms);
+	json_decref(judged);
+	return need;
+}
+
 static json_t *comparison_json(const struct comparison *k)
 {
-	json_t *points = json_array(), *crossovers;
+	json_t *points = json_array(), *alternatives = alternatives_json(k), *need, *crossovers;
 
 	for (size_t n = 0; n < k->n_points; n++) {
 		json_t *candidates = json_array(), *figures = json_array();
@@ -250,10 +273,11 @@ static json_t *comparison_json(const struct comparison *k)
 			"figures", figures));
 	}
 	crossovers = crossovers_json(k, points);
-	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:O?}", "compared", k->a->title, "alternatives",
-			 alternatives_json(k), "baseline", k->a->v[0].name, "rounds", (int)k->rounds, "min_effect",
+	need = need_of(k, alternatives, points);
+	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:o, s:O?}", "compared", k->a->title, "alternatives",
+			 alternatives, "baseline", k->a->v[0].name, "rounds", (int)k->rounds, "min_effect",
 			 BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
-			 side_by_side_sizes(points), "environment", k->environment);
+			 side_by_side_sizes(points), "need", need, "environment", k->environment);
 }
 
 static void free_points(struct comparison *k)

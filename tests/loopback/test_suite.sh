@@ -70,6 +70,24 @@ is "--suite: each run of the comparison has a folder, in the order of the rounds
 is "--suite: a chapter for each entry, which leads to the run's report" \
     "$(grep -c '<section id="\(summary\|two-\(ping\|echo\|settings\)\)"' "${suite[0]}/report.html") $(grep -o \
         'href="./[^"]*-two-ping/report.html"' "${suite[0]}/report.html" | wc -l)" "4 1"
+
+# ---- does this need RDMA?
+
+start need "${bin}performance_test" "${tls_options[@]}" --environment native --compare transport=tcp,tls --slo 'p99<10s' \
+    --price 0.04 --steps 2,4 --repeat 3 --duration 0.3 --warmup 0.1 --threads 1 --quiet --output "$tmp/need"
+end_of need 200
+need_says() { # NAME CONDITION
+    is "--compare with --slo: $1" "$(jq -s ".[0].entries[0].comparison.need as \$need | .[1:] as \$runs | $2" \
+        "$tmp"/need/*/suite.json "$tmp"/need/*/*/run.json 2>&1)" true
+}
+need_says "the rounds that met the objective are those of the runs" 'all($need.alternatives[]; .name as $name | all(.steps[];
+    . as $tally | .met_rounds == ([$runs[] | select(.config.transport == $name) | .steps[] |
+        select(.target_clients == $tally.clients and all(.slo[]; .result == "pass") and
+        (.validity - ["clock_hole", "replies_stalled", "cpu_stolen", "cpu_throttled"] | length) == (.validity | length))] | length)))'
+need_says "the sentence follows from them, and a client has a cost" '($need.sentence | startswith("TCP and TLS are enough here:")) ==
+    all($need.alternatives[]; .met_up_to_clients == 4) and all($need.alternatives[]; .cost_per_client_month > 0)'
+gives "--price: only for a comparison" 2 '--price: needs --compare' "${bin}performance_test" --slo 'p99<1ms' --price 1
+
 sed 's/"64k"/"2G"/' "$tmp/two.json" >"$tmp/wrong.json"
 gives "a suite with a mistake: the entry is named" 2 \
     '^performance_test: --suite: entry two-echo: --message-size: 2147483648 is not allowed' \

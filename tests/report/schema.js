@@ -243,13 +243,21 @@ const wrongResults = [
 	["no rounds", (s) => (comparisonOf(s).rounds = 0)],
 	["a metric", (s) => (comparisonOf(s).points[0].candidates[0].rows[0].metric = "beauty")],
 	["a verdict", (s) => (comparisonOf(s).points[0].candidates[0].rows[0].verdict = "better")],
+	["an objective that is nearly met", (s) => (comparisonOf(s).need.alternatives[0].steps[0].result = "nearly")],
 	["a crossing at no rate", (s) => (comparisonOf(s).crossovers[0].offered_per_s = null)],
 ];
 const crossing = { clients: 1, message_bytes: 64, name: "x", offered_per_s: 1.5, faster_beyond: true };
+const needed = (name) => ({
+	name, is_socket: true, message_bytes: 64, met_up_to_clients: 5, missed_from_clients: null, not_known_clients: null,
+	steps: [{ clients: 5, met_rounds: 2, missed_rounds: 1, unknown_rounds: 0, result: "met", reason: null }],
+	cpu_ns_per_op: 1.5, cpu_clients: 5, ops_per_client_s: 2.5, cost_per_client_month: null,
+});
+const need = { slo: "p99<1ms", cpu_hour_price: null, alternatives: [needed("tcp"), needed("tls")], sentence: "TCP is." };
 const optionalInResults = [
 	/^entries\.\d+\.server(_reason)?$/,	// the server: of an entry that could not run
 	/\.environment\.(cgroup|cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/, // of older runs
 	/not_taken$/,
+	/comparison\.need$/,	// of older comparisons
 ];
 
 function comparisonOf(suite) {
@@ -261,7 +269,8 @@ for (const folder of targets().filter((f) => existsSync(join(f, "suite.json"))))
 
 	isValid(`${nameOf(folder)}: suite.json is as its schema says`, suite, validateResults);
 	comparisonOf(suite).crossovers.push(crossing);
-	isValid(`${nameOf(folder)}: suite.json with a crossing is as its schema says`, suite, validateResults);
+	comparisonOf(suite).need = need;
+	isValid(`${nameOf(folder)}: suite.json with a crossing and a need is as its schema says`, suite, validateResults);
 	refusesDamage(`${nameOf(folder)}: suite.json`, suite, validateResults, optionalInResults);
 	refuses(`${nameOf(folder)}: suite.json`, suite, wrongResults, validateResults);
 }

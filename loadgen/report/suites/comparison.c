@@ -10,6 +10,7 @@
 #include "loadgen/analysis/untaken.h"
 #include "loadgen/report/sections/sections.h"
 #include "loadgen/report/suites/figures.h"
+#include "loadgen/report/suites/need.h"
 
 #define POINTS_MAX 512u
 #define CANDIDATES_MAX 16u
@@ -362,6 +363,7 @@ void comparison_brief(struct page *p, const json_t *comparison)
 	size_t i, k;
 
 	say_comparison(p, comparison);
+	need_brief(p, "need", comparison);
 	t = page_table(p, "comparison", "Improvements over the baseline.", "clients#;size#bytes");
 	page_columns(p, t, swept ? changes : changes + 1);
 	json_array_foreach(json_object_get(comparison, "points"), i, point)
@@ -394,6 +396,7 @@ static void show_alternatives(struct page *p, const json_t *comparison)
 void comparison_show(struct page *p, const char *id, const json_t *comparison)
 {
 	say_comparison(p, comparison);
+	need_show(p, id, comparison);
 	show_figures(p, id, json_object_get(comparison, "points"));
 	draw_comparison(p, id, comparison);
 	show_comparison(p, id, comparison);

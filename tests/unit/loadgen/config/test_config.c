@@ -249,6 +249,20 @@ TEST_WITH(rate__range__geometric_steps, options_reset, NULL)
 	assert_int_equal(options.steps.v[0], 7);
 }
 
+TEST_WITH(price__number_above_0_and_an_objective__taken, options_reset, NULL)
+{
+	static const char *const bad[] = { "0", "-1", "1e3", "0x9", "inf", "1.2.3", ".", "1000001", "4c" };
+	char text[64];
+
+	options_taken("--price 0.04 --slo p99<1ms");
+	assert_float_equal(options.cpu_hour_price, 0.04, 0);
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+		snprintf(text, sizeof(text), "--slo p99<1ms --price=%s", bad[i]);
+		options_refused(text, "--price: '");
+	}
+	options_refused("--price 1", "--price: needs --slo");
+}
+
 TEST_WITH(rate__not_a_rate_or_range__refused, options_reset, NULL)
 {
 	static const char *const bad[] = { "0", "1000000001", "5-5", "9-5", "1-", "-5", "a", "1k", "1-9:1", "1-9:65",

@@ -119,6 +119,26 @@ TEST(alternatives__many__each_figure_looked_up_once)
 		fail_msg("%lu lookups for %d points of %d alternatives", n, N, OF_POINT);
 }
 
+TEST(need__of_transports__sentence_limits_and_rounds)
+{
+	json_t *need = json_pack("{s:s, s:f, s:s, s:[{s:s, s:i, s:i, s:i, s:n, s:f, s:f, s:f, s:[{s:i, s:i, s:s, s:n}, "
+				 "{s:i, s:i, s:s, s:s}]}]}", "slo", "p99<1ms", "cpu_hour_price", 0.04, "sentence",
+				 "TCP is it.", "alternatives", "name", "tcp", "message_bytes", 64, "met_up_to_clients",
+				 100, "missed_from_clients", 200, "not_known_clients", "cpu_ns_per_op", 12345.,
+				 "ops_per_client_s", 7., "cost_per_client_month", 0.25, "steps", "clients", 100,
+				 "met_rounds", 2, "result", "met", "reason", "clients", 150, "met_rounds", 1, "result",
+				 "not_known", "reason", "disturbed in 2 of 3 rounds");
+
+	write_json("suite.json", json_pack("{s:i, s:[{s:s, s:{s:s, s:i, s:o}}]}", "schema_version", 2, "entries", "id",
+					   "e", "comparison", "baseline", "b", "rounds", 3, "need", need));
+	looked_up();
+	report_rig_look(D, "need", "TCP is it.", NULL);
+	assert_true(report_rig_has_row(D, "e_need", "tcp,64,100,200,12.345,"));
+	assert_true(report_rig_has_row(D, "e_need", ",0.25"));
+	assert_true(report_rig_has_row(D, "e_need_steps", "tcp,64,100,2 of 3,met,"));
+	assert_true(report_rig_has_row(D, "e_need_steps", "tcp,64,150,1 of 3,not known,disturbed in 2 of 3 rounds"));
+}
+
 /* 600,000 steps in 300 entries took 1.2 GB of memory. */
 TEST(entries_and_rows__more_than_any_suite_has__cut_off_and_said)
 {
