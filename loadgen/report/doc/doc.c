@@ -187,6 +187,11 @@ void doc_code(struct doc *d, const char *text)
 	put_text(d, block(d, DOC_CODE, DOC_PLAIN, NULL), "text", text, true);
 }
 
+void doc_picture(struct doc *d, const char *text)
+{
+	put_text(d, block(d, DOC_PICTURE, DOC_PLAIN, NULL), "text", text, true);
+}
+
 void doc_file(struct doc *d, const char *path, const char *what)
 {
 	json_t *o = block(d, DOC_FILE, DOC_PLAIN, NULL);

@@ -37,6 +37,8 @@ void doc_badge(struct doc *d, enum doc_tone tone, const char *id, const char *te
 void doc_answer(struct doc *d, enum doc_tone tone, const char *id, const char *question, const char *answer,
 		const char *detail);
 void doc_code(struct doc *d, const char *text);		/* as it is, such as a command; may have several lines */
+/* A picture made of characters, for the forms without charts: HTML leaves it out. */
+void doc_picture(struct doc *d, const char *text);
 void doc_file(struct doc *d, const char *path, const char *what);	/* a link to a file beside the report */
 
 /* A link to the section with that `id`, in the same list as links to files. */

@@ -256,7 +256,7 @@ static void one(struct page *p, const json_t *b)
 	case DOC_FILE: file(p, b); break;
 	case DOC_TABLE: table(p, b); break;
 	case DOC_CHART: chart(p, b); break;
-	case DOC_END: break;
+	case DOC_PICTURE: case DOC_END: break;
 	}
 }
 
@@ -268,8 +268,8 @@ static const char *group(enum doc_kind kind, bool begin)
 	case DOC_FILE: return begin ? "<ul class=\"files\">\n" : "</ul>\n";
 	case DOC_BADGE: return begin ? "<ul class=\"badges\">\n" : "</ul>\n";
 	case DOC_ANSWER: return begin ? "<div class=\"answers\">\n" : "</div>\n";
-	case DOC_SECTION: case DOC_HEADING: case DOC_TEXT: case DOC_NOTE: case DOC_CODE: case DOC_TABLE: case DOC_CHART:
-	case DOC_END: break;
+	case DOC_SECTION: case DOC_HEADING: case DOC_TEXT: case DOC_NOTE: case DOC_CODE: case DOC_PICTURE:
+	case DOC_TABLE: case DOC_CHART: case DOC_END: break;
 	}
 	return "";
 }

@@ -19,6 +19,7 @@ enum doc_kind {
 	DOC_BADGE,		/* text, detail */
 	DOC_ANSWER,		/* title, text, detail */
 	DOC_CODE,		/* text, with newlines and tabs */
+	DOC_PICTURE,		/* the same; not in HTML, which has charts */
 	DOC_FILE,		/* path, text; or to (a section's id), text */
 	DOC_TABLE,		/* name, title, toned (bool), columns: [{title, unit, number (bool)}],
 				 * rows: [{tone, cells: [text, or [number or null, decimals], or {text, to: a section's

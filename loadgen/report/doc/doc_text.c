@@ -359,7 +359,7 @@ static int one(const struct form *f, const struct doc *d, size_t i)
 		break;
 	case DOC_BADGE: badge(f, b); break;
 	case DOC_ANSWER: answer(f, b); break;
-	case DOC_CODE: code(f, text); break;
+	case DOC_CODE: case DOC_PICTURE: code(f, text); break;
 	case DOC_FILE:
 		text_put(f, "- %s", "  %s", doc_str(b, "path"));
 		text_put(f, ": %s", ": %s", text);

@@ -11,6 +11,9 @@
 #include "common/base/json_at.h"
 
 #define BINS_MAX 60
+#define PICTURE_ROWS 20
+#define PICTURE_BINS (BINS_MAX / PICTURE_ROWS)	/* of each row */
+#define PICTURE_BAR 40				/* characters of the longest bar */
 /* Stable round trips have a p99 of at most a few times the median. */
 #define JITTER_NOTABLE 5
 
@@ -155,6 +158,40 @@ static void show_spectrum(struct page *p, const struct shown *s, size_t n)
 
 /* --- the histogram --- */
 
+/* The percentiles within a row of the picture: "p50 p90". */
+static const char *marks_of(struct page *p, const struct shown *s, double low, double high)
+{
+	const char *text = "";
+
+	for (int i = 0; i < LATENCY_PERCENTILES; i++)
+		if (s->us[i] >= low && s->us[i] < high)
+			text = page_text(p, "%s p%g", text, latency_percentiles[i].percentile);
+	return text;
+}
+
+/* Draws the histogram with characters, a row for some of its bars. A row with samples has at least a dot. */
+static void draw_picture(struct page *p, const struct shown *s)
+{
+	const char bar[] = "########################################", *text;
+	double rows[PICTURE_ROWS] = { 0 }, most = 0;
+
+	_Static_assert(sizeof(bar) == PICTURE_BAR + 1, "a full bar");
+	for (size_t i = 0; i < BINS_MAX; i++)
+		rows[i / PICTURE_BINS] += s->bins[i];
+	for (size_t i = 0; i < PICTURE_ROWS; i++)
+		most = fmax(most, rows[i]);
+	text = page_text(p, "%s: from us, messages, share", s->label);
+	for (size_t i = 0; i < PICTURE_ROWS && most > 0; i++) {
+		const double *low = &s->low[i * PICTURE_BINS];
+		int n = (int)lround(PICTURE_BAR * rows[i] / most);
+
+		text = page_text(p, "%s\n%12.1f |%-*.*s %7.3f %%%s", text, low[0], PICTURE_BAR, n ? n : 1,
+				 n ? bar : rows[i] > 0 ? "." : "", 100 * rows[i] / s->count,
+				 marks_of(p, s, low[0], low[PICTURE_BINS]));
+	}
+	doc_picture(p->doc, text);
+}
+
 static void show_bins(struct page *p, const struct shown *s)
 {
 	struct chart c = { .x_label = "round trip, us", .y_label = "messages", .x_log = true };
@@ -164,6 +201,7 @@ static void show_bins(struct page *p, const struct shown *s)
 		.n = BINS_MAX + 1 });
 	for (int i = LATENCY_P50; i <= LATENCY_P99; i++)
 		page_rule(&c, s->us[i], true, false, latency_percentiles[i].name);
+	draw_picture(p, s);
 	page_chart(p, "histogram-chart", page_text(p, "How often each round trip came, %s", s->label), &c,
 		   "Messages by their round trip, with the percentiles marked.");
 	t = page_table(p, "histogram", "Messages by round trip; each row counts from its time up to that of the next "

@@ -82,6 +82,166 @@ static const struct {
 		{ "corrupt at the server#", "verified.server_corrupt", 1, 0 } } },
 };
 
+/* --- jitter --- */
+
+/* A cause that strikes fewer of the operations cannot move the p99.9. */
+#define JITTER_SHARE 0.001
+#define JITTER_REMEDIES 3
+
+static double above_p50_percent(const json_t *step, const void *path)
+{
+	return 100 * (read_amount(step, path) / read_amount(step, "response_ns.p50") - 1);
+}
+
+static bool has_flag(const struct page *p, const json_t *step, const void *flag)
+{
+	(void)p;
+	return read_has_flag(step, *(const enum validity *)flag);
+}
+
+/* True if the counter, of the side of either name, grew by enough for the operations that ended meanwhile. */
+static bool is_often(const json_t *step, const char *const paths[2][2])
+{
+	for (size_t i = 0; i < 2; i++)
+		if (read_amount(step, paths[i][0]) > JITTER_SHARE * read_amount(step, paths[i][1]) *
+		    read_amount(step, "throughput_msgs_per_s"))
+			return true;
+	return false;
+}
+
+static bool sends_again(const struct page *p, const json_t *step, const void *arg)
+{
+	static const char *const paths[2][2] = {
+		{ "network.server.retransmits", "network.server.window_s" },
+		{ "network.generator.retransmits", "network.generator.window_s" },
+	};
+
+	(void)p;
+	(void)arg;
+	return is_often(step, paths);
+}
+
+/* True if threads lost their CPU to others, or one of the generator's came late by more than the p99 exceeds the
+ * p50. */
+static bool is_interrupted(const struct page *p, const json_t *step, const void *arg)
+{
+	static const char *const paths[2][2] = {
+		{ "resources.server.switches_involuntary", "resources.server.window_s" },
+		{ "resources.generator.switches_involuntary", "resources.generator.window_s" },
+	};
+
+	(void)p;
+	(void)arg;
+	return is_often(step, paths) || read_amount(step, "clock_late_ns") >
+	       read_amount(step, "response_ns.p99") - read_amount(step, "response_ns.p50");
+}
+
+static const char *governor_of(const struct page *p)
+{
+	const char *governor = json_text_at(p->run, "environment.clients.cpu_governor");
+
+	return governor && strcmp(governor, "performance") != 0 ? governor : NULL;
+}
+
+static bool may_slow_down(const struct page *p, const json_t *step, const void *arg)
+{
+	(void)arg;
+	return governor_of(p) && isfinite(read_amount(step, "response_ns.p50"));
+}
+
+static const char *keep_cpus(struct page *p)
+{
+	if (!json_text_at(p->run, "config.tuning.cpu_list"))
+		return "give the threads CPUs that nothing else uses (--cpu-list, --server-cpu-list)";
+	if (!json_is_true(json_at(p->run, "config.tuning.realtime")))
+		return "--realtime keeps other programs off the CPUs of --cpu-list while a thread has work";
+	return "keep other programs and interrupts off the CPUs of --cpu-list (isolcpus, irqaffinity of the kernel)";
+}
+
+/* Causes of jitter, the one that adds most to a tail first, and the remedy (NULL: keep_cpus). */
+static const struct cause {
+	bool (*is_seen)(const struct page *p, const json_t *step, const void *arg);
+	const void *arg;
+	const char *words, *remedy;
+} causes[] = {
+	{ has_flag, &(const enum validity){ VALIDITY_cpu_stolen }, "a hypervisor gave CPU time to others",
+	  "use an instance with CPUs of its own, dedicated and not burstable" },
+	{ has_flag, &(const enum validity){ VALIDITY_cpu_throttled }, "a CPU quota was used up",
+	  "raise it (cpu.max, a pod's CPU limit), or use fewer --threads" },
+	{ sends_again, NULL, "packets were sent again",
+	  "performance_test doctor says whether the network is set up to lose none" },
+	{ has_flag, &(const enum validity){ VALIDITY_generator_saturated }, "the generator was at its own limit",
+	  "use more --threads or load hosts, because operations waited for it" },
+	{ is_interrupted, NULL, "threads lost their CPU to others, or came late", NULL },
+	{ may_slow_down, NULL, "CPUs may slow down between messages", "set the CPU governor to performance" },
+};
+
+/* Says which causes are seen in how many of the steps, and what helps here. `known`: there are figures to see one in. */
+static void say_causes(struct page *p, bool known)
+{
+	const json_t *steps = json_at(p->run, "steps"), *step;
+	size_t said = 0, i;
+
+	for (size_t c = 0; c < sizeof(causes) / sizeof(causes[0]) && said < JITTER_REMEDIES; c++) {
+		size_t seen = 0;
+
+		json_array_foreach(steps, i, step)
+			seen += causes[c].is_seen(p, step, causes[c].arg);
+		if (seen)
+			doc_item(p->doc, "jitter-cause", "In %zu of %zu steps %s: %s.", seen, i, causes[c].words,
+				 causes[c].remedy ? causes[c].remedy : keep_cpus(p));
+		said += seen > 0;
+	}
+	if (said == 0 && known)
+		doc_text(p->doc, "jitter-no-cause", "No cause is visible in the figures.");
+	else if (said == 0)
+		doc_text(p->doc, "jitter-no-figures", "This run does not have the figures that may show its cause.");
+}
+
+static void show_jitter(struct page *p)
+{
+	static const char *const percentiles[] = { "response_ns.p90", "response_ns.p95", "response_ns.p99",
+						   "response_ns.p99_9" };
+	static const struct page_column figures[] = {
+		{ "server interrupted#1/s", "resources.server.switches_involuntary/resources.server.window_s", 1, 0 },
+		{ "generator interrupted#1/s",
+		  "resources.generator.switches_involuntary/resources.generator.window_s", 1, 0 },
+		{ "generator late#ms", "clock_late_ns", 1e-6, 2 },
+		{ "server's CPU stolen#%", "resources.server.machine_steal_ratio", 100, 1 },
+		{ "generator's CPU stolen#%", "resources.generator.machine_steal_ratio", 100, 1 },
+		{ "server throttled#s", "resources.server.cgroup_throttled_s", 1, 2 },
+		{ "generator throttled#s", "resources.generator.cgroup_throttled_s", 1, 2 },
+		{ "server sent again#", "network.server.retransmits", 1, 0 },
+		{ "generator sent again#", "network.generator.retransmits", 1, 0 }, { 0 }
+	};
+	struct doc_table *t;
+
+	doc_heading(p->doc, "Jitter");
+	t = page_table(p, "jitter", "How far percentiles of the round trip are above its p50.",
+		       PAGE_POINT ";p50#us;p90#% above;p95#% above;p99#% above;p99.9#% above");
+	for (size_t i = 0; i < p->points->n; i++) {
+		const struct point *at = &p->points->v[i];
+
+		page_row(p, t, DOC_PLAIN, at->clients, at->bytes);
+		page_cells(t, "1", page_estimate(at, "response_ns.p50").value / 1e3);
+		for (size_t k = 0; k < sizeof(percentiles) / sizeof(percentiles[0]); k++)
+			page_cells(t, "0", point_range_of(at, above_p50_percent, percentiles[k]).value);
+	}
+	say_causes(p, page_points(p, "jitter_causes", "Figures that may show its cause: context switches because "
+				  "another thread's turn had come, the longest delay of a thread of the generator, and "
+				  "what was lost to hypervisor, quota and network.", figures));
+}
+
+static bool has_round_trips(const struct page *p)
+{
+	for (size_t i = 0; i < p->points->n; i++)
+		if (isfinite(page_estimate(&p->points->v[i], "response_ns.p50").value))
+			return true;
+	return false;
+}
+
+/* --- the section --- */
+
 void section_steps(struct page *p)
 {
 	doc_section(p->doc, "steps", "Each step");
@@ -90,6 +250,8 @@ void section_steps(struct page *p)
 		doc_text(p->doc, "steps-none", "No step was run.");
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		page_points(p, tables[i].name, tables[i].caption, tables[i].columns);
+	if (has_round_trips(p))
+		show_jitter(p);
 }
 
 void steps_table(struct page *p)

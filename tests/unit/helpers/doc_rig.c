@@ -40,6 +40,7 @@ void doc_rig_fill(struct doc *d)
 	doc_item(d, NULL, "item %d", 1);
 	doc_item(d, NULL, "item %d", 2);
 	doc_code(d, "code\n\tmore");
+	doc_picture(d, "picture");
 	doc_file(d, "run.json", "everything");
 	fill_table(d, "plain");
 	doc_chart(d, "chart", "Chart", "<svg class=\"chart\"><path/></svg>", "It rises.");

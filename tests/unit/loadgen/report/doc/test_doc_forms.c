@@ -116,7 +116,7 @@ TEST(markdown__every_block__in_order)
 		       "\n## First\n", "\n### Heading\n", "\ntext 1\n", "> [!NOTE]\n> note 0\n", "- **badge**\n",
 		       "> [!TIP]\n> note 1\n", "**badge** meaning\n", "> [!WARNING]\n", "> [!CAUTION]\n",
 		       "\n- item 1\n- item 2\n",
-		       "```\ncode\n\tmore\n```\n", "- run.json: everything\n",
+		       "```\ncode\n\tmore\n```\n", "```\npicture\n```\n", "- run.json: everything\n",
 		       "**Caption**\n\n| Step | Time (ns) |\n| --- | --: |\n",
 		       "| step 0 | \xe2\x80\x93 |\n", "| \xe2\x9c\x85 step 1 | 1,234.5 |\n", "**Chart**\n\nIt rises.\n",
 		       "<details><summary>Numbers: Caption</summary>\n\n| Step", "\n</details>\n",
