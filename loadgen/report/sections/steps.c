@@ -176,7 +176,8 @@ static const struct cause {
 	{ may_slow_down, NULL, "CPUs may slow down between messages", "set the CPU governor to performance" },
 };
 
-/* Says which causes are seen in how many of the steps, and what helps here. `known`: there are figures to see one in. */
+/* Says which causes are seen in how many of the steps, and what helps here. `known`: there are figures that may show
+ * one. */
 static void say_causes(struct page *p, bool known)
 {
 	const json_t *steps = json_at(p->run, "steps"), *step;
