@@ -17,7 +17,7 @@ counted "no packet sequence number was read or drawn" main events.psn_verified=0
 
 gives "--compare: RDMA, TCP and TLS in turns" 0 'rdma against tcp: [a-z]+ has the shorter p50' "${bin}performance_test" "${tls_options[@]}" \
     --environment native --server "$host" --tls-port "${port[main]}" --compare transport=rdma,tcp,tls --repeat 2 --threads 1 \
-    --steps 12 --message-size 64,4k --warmup 0.1 --duration 0.3 --quiet --output "$results" --name beside
+    --steps 12 --message-size 64,4k --warmup 0.1 --duration 0.3 --slo 'p99<60s' --quiet --output "$results" --name beside
 beside=("$results"/*-beside)
 is "--compare: each has its figures, and the stages that it has" \
     "$(jq -c '.entries[0].comparison | [.points[0].figures[] | [.name, .response_p50_ns > 0, .throughput_msgs_per_s > 0, .server_rss_bytes_per_client > 0,
@@ -25,6 +25,10 @@ is "--compare: each has its figures, and the stages that it has" \
     '[["rdma",true,true,true,true,false,true],["tcp",true,true,true,true,true,false],["tls",true,true,true,true,false,false]]'
 is "--compare: of each two one is ahead at the smallest size" \
     "$(jq -c '.entries[0].comparison.sizes | [length, ([.[].ahead[0].from_bytes] | unique)]' "$beside/suite.json")" '[6,[null]]'
+is "--compare with --slo: whether this needs RDMA, of each size" \
+    "$(jq -c '.entries[0].comparison.need | [.alternatives[] | [.name, .is_socket, .message_bytes, .cpu_ns_per_op > 0]], (.sentence | test("^64 bytes: .+\\. 4096 bytes: "))' \
+        "$beside/suite.json" | tr '\n' ' ')" \
+    '[["rdma",false,64,true],["tcp",true,64,true],["tls",true,64,true],["rdma",false,4096,true],["tcp",true,4096,true],["tls",true,4096,true]] true '
 matches "--compare: the report says that software RDMA is no adapter" "$(<"$beside/report.md")" \
     'RDMA here is software .*these figures do not apply to adapters'
 
