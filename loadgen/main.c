@@ -20,6 +20,7 @@
 #include "loadgen/report/report_command.h"
 #include "loadgen/run/run.h"
 #include "loadgen/suites/suite.h"
+#include "loadgen/suites/suite_choose.h"
 #include "loadgen/workloads/workloads.h"
 
 /* Returns `status`, or an error if stdout could not be written: results that nobody received are no success. */
@@ -76,6 +77,8 @@ static int check_options(struct task *t, int argc, char **argv, char *err, size_
 	    plans_several(cfg, err, err_size) ||
 	    (cfg->suite ? suite_read(cfg->suite, argc, argv, &t->suite, err, err_size) :
 			  workloads_apply(cfg, argc, argv, err, err_size)))
+		return -EINVAL;
+	if (cfg->only && suite_choose(t->suite, cfg->only, err, err_size))
 		return -EINVAL;
 	return compares ? suite_of_comparison(cfg, argc, argv, &t->suite, err, err_size) : 0;
 }

@@ -115,6 +115,7 @@ struct loadgen_config {
 	struct opt_texts compare;	/* KEY=A,B each */
 	struct opt_texts compare_sets;	/* NAME:KEY=A,KEY=B each */
 	const char *suite;		/* file, name or "all"; NULL: none */
+	const char *only;		/* entries of the suite to run, comma-separated; NULL: all */
 	const char *trace;		/* file for raw times; NULL: none */
 	uint64_t trace_max;		/* largest number of records per step and worker */
 	int poll;
@@ -122,6 +123,7 @@ struct loadgen_config {
 	int log_level;
 	int report;			/* 1: make the report at the end */
 	bool quiet, verify, details;
+	bool trace_each;		/* one of several runs: its file of raw times has its name in it */
 	bool allow_redirect;		/* follow a GRANT that names another host */
 	bool plan;			/* `performance_test plan`: nothing is run */
 	bool message_auth;		/* messages carry tags */

@@ -89,7 +89,7 @@ static const struct opt options[] = {
 	  .more = "Only messages that are due at the same moment share a SEND (docs/workloads.md). The N messages "
 	  "together may have 1M. A server of our own gets a `--message-size` of N messages." },
 	{ .name = "compare", .group = "clients", .type = OPT_TEXTS, .offset = AT(compare), .metavar = "KEY=A,B,...",
-	  .excludes = "json,trace", .common = true, .help = "Run once with each value of the option KEY, and compare.",
+	  .common = true, .help = "Run once with each value of the option KEY, and compare.",
 	  .more = "KEY has 2 to 8 values, each of which is compared with the first. The runs take turns, `--repeat` "
 	  "times (5 if it is not given), each with a new server. The result says for each value how much better or "
 	  "worse it is than the first and whether that is an improvement, a regression or no difference "
@@ -97,7 +97,7 @@ static const struct opt options[] = {
 	  "`device=rxe0,rxe0+rxe1`. Given several times, all combinations are run: at most 64 combinations and 200 "
 	  "runs." },
 	{ .name = "compare-set", .group = "clients", .type = OPT_TEXTS, .offset = AT(compare_sets),
-	  .metavar = "NAME:KEY=A,...", .excludes = "json,trace",
+	  .metavar = "NAME:KEY=A,...",
 	  .help = "As --compare, but each set changes several options at once.",
 	  .more = "Given once for each of 2 to 8 sets, the first of which is the baseline. A set has up to 16 "
 	  "settings; a name alone sets nothing. With `--compare`, each set is run with each of its values." },
@@ -211,7 +211,8 @@ static const struct opt options[] = {
 	  .help = "Longest time to wait until all --hosts hosts are there." },
 	{ .name = "json", .group = "output", .type = OPT_STRING, .offset = AT(json), .metavar = "FILE|-",
 	  .per_host = true, .per_suite = true, .common = true,
-	  .help = "Also write run.json (plan: the plan) to FILE; -: only that, to stdout." },
+	  .help = "Also write run.json (plan: the plan) to FILE; -: only that, to stdout.",
+	  .more = "With `--suite` and `--compare` it is suite.json." },
 	{ .name = "judge", .group = "clients", .type = OPT_CHOICE, .offset = AT(judge), .choices = loadgen_judge_names,
 	  .metavar = "auto|all", .def = "auto",
 	  .help = "Criteria to judge; auto leaves out times on emulated CPUs and software RDMA.",
@@ -257,6 +258,9 @@ static const struct opt options[] = {
 	  .more = "stop ends the run with the running step (`host_lost`, exit status 1). continue goes on without that "
 	  "host's clients (`host_lost_continued`); the other hosts never take them over, and the ramp ends when the "
 	  "other hosts' clients are not held." },
+	{ .name = "only", .group = "clients", .type = OPT_STRING, .offset = AT(only), .metavar = "NAME,...",
+	  .needs = "suite", .per_suite = true, .def_words = "all", .help = "Run only these entries of --suite.",
+	  .more = "NAME is an entry's name, or with the suite's, as in `fabric-latency`." },
 	{ .name = "operation", .group = "load", .type = OPT_CHOICE, .offset = AT(operation),
 	  .choices = loadgen_operation_names, .metavar = "NAME", .def = "write",
 	  .help = "How --workload large moves its buffers.",
@@ -346,7 +350,7 @@ static const struct opt options[] = {
 	  .help = "Smallest part of an operation that goes by a rail of its own.",
 	  .more = "With `--workload large` and `duplex` over several devices (docs/workloads.md, \"Rails\")." },
 	{ .name = "suite", .group = "clients", .type = OPT_STRING, .offset = AT(suite), .metavar = "FILE|NAME|all",
-	  .per_suite = true, .excludes = "json,trace,compare,compare-set,find-capacity", .common = true,
+	  .per_suite = true, .excludes = "compare,compare-set,find-capacity", .common = true,
 	  .help = "Run a suite: several runs with one report (docs/suites.md).",
 	  .more = "NAME is fabric, messages, arrays, connections or transports; all stands for the first four. Other "
 	  "options apply to all of its runs." },
@@ -379,7 +383,8 @@ static const struct opt options[] = {
 	  .help = "Write the times of every measured operation to FILE, comma-separated.",
 	  .more = "A title line, then a line for each operation: clients, bytes, repetition, client, operation, and "
 	  "when it was due, was sent and ended, in ns since the run began. The times are kept in memory until the step "
-	  "is over." },
+	  "is over. With `--suite` and `--compare` each run has a file of its own, whose name has the run's before its "
+	  "ending: `raw.csv` becomes `raw-fabric-latency.csv`." },
 	{ .name = "trace-max", .group = "output", .type = OPT_UINT, .offset = AT(trace_max), .min = 1,
 	  .max = 1000000000, .metavar = "N", .def = "1000000", .needs = "trace", .per_host = true, .per_suite = true,
 	  .help = "Maximum number of operations of a step that each worker keeps for --trace.",

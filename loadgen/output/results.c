@@ -314,3 +314,19 @@ int results_write_json(const char *path, json_t *o)
 {
 	return path_write(path, dump, o);
 }
+
+int results_copy_json(const char *where, json_t *o)
+{
+	bool to_stdout = where && strcmp(where, "-") == 0;
+	int ret = 0;
+
+	errno = 0;
+	if (where && !to_stdout)
+		ret = results_write_json(where, o);
+	else if (to_stdout && (json_dumpf(o, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII) ||
+			       printf("\n") < 0 || fflush(stdout)))
+		ret = errno ? -errno : -EIO;
+	if (ret)
+		log_error("cannot write --json %s: %s", where, path_error(ret));
+	return ret;
+}

@@ -54,6 +54,9 @@ int results_histogram(struct results *r, const char *file, const struct hist *h,
 int results_json(struct results *r, const char *file, json_t *o) __attribute__((warn_unused_result));
 /* Writes a JSON file elsewhere (path_write). 0 or -errno. */
 int results_write_json(const char *path, json_t *o) __attribute__((warn_unused_result));
+/* Writes what --json asks for: to that file, for "-" to stdout in ASCII, for NULL nowhere. Returns 0, or -errno after
+ * logging it. */
+int results_copy_json(const char *where, json_t *o) __attribute__((warn_unused_result));
 
 /* Writes the time in ISO 8601 UTC with milliseconds to `text`: the time when the folder was made plus the time elapsed
  * since, so that later changes of the machine's clock do not matter. If `r` is NULL, the clock's time. */

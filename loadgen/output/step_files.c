@@ -2,7 +2,10 @@
 /* See step_files.h. */
 #include "loadgen/output/step_files.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/paths.h"
@@ -69,16 +72,30 @@ static int write_trace(FILE *out, const void *traced)
 	return ret;
 }
 
+/* Writes the path of --trace, with the run's name before its ending if each of several runs has a file. */
+static int make_trace_path(const struct loadgen_config *c, char path[PATH_MAX])
+{
+	const char *slash = strrchr(c->trace, '/'), *file = slash ? slash + 1 : c->trace, *dot = strrchr(file, '.');
+	size_t stem = dot && dot != file ? (size_t)(dot - c->trace) : strlen(c->trace);
+	int n = snprintf(path, PATH_MAX, "%.*s%s%s%s", (int)stem, c->trace, c->trace_each ? "-" : "",
+			 c->trace_each ? c->name_text : "", c->trace + stem);
+
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
 /* The first step makes the file, and the others add to it. */
 void step_files_trace(struct step_files *f, const struct step *s, struct worker *const *workers, uint32_t n_workers)
 {
 	struct traced traced = { .files = f, .s = s, .workers = workers, .n_workers = n_workers };
+	char path[PATH_MAX];
 	uint64_t lost = 0;
 	int ret;
 
 	if (!f->cfg->trace || !s->measured)
 		return;
-	ret = path_append(f->cfg->trace, f->traced_steps == 0, write_trace, &traced);
+	ret = make_trace_path(f->cfg, path);
+	if (!ret)
+		ret = path_append(path, f->traced_steps == 0, write_trace, &traced);
 	if (ret)
 		results_lost(f->results, f->cfg->trace, ret);
 	else

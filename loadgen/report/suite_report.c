@@ -156,7 +156,7 @@ int suite_report_end(const json_t *suite, const char *dir, bool show, bool detai
 	ret = report ? suite_report_write(dir, err, sizeof(err)) : 0;
 	if (ret)
 		log_error("no report: %s", err);
-	else if (report)
+	else if (report && show)
 		utf8_print_line(stdout, "Report:  %s/report.html", dir);
 	return ret;
 }

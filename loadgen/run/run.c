@@ -53,29 +53,6 @@ static enum run_exit exit_status_of(const struct outcome *oc, const struct resul
 	return oc->stop_reason == STOP_GENERATOR_FAILED ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 
-/* With --json, writes run.json to that file, or to stdout in ASCII. */
-static int write_json(const struct loadgen_config *cfg, const json_t *run)
-{
-	int ret;
-
-	if (!cfg->json)
-		return 0;
-	if (strcmp(cfg->json, "-") != 0) {
-		ret = results_write_json(cfg->json, (json_t *)run);
-		if (ret)
-			log_error("cannot write --json %s: %s", cfg->json, path_error(ret));
-		return ret;
-	}
-	errno = 0;
-	if (json_dumpf(run, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII) || printf("\n") < 0 ||
-	    fflush(stdout)) {
-		ret = errno ? -errno : -EIO;
-		log_error("cannot write run.json to stdout: %s", strerror(-ret));
-		return ret;
-	}
-	return 0;
-}
-
 /* Writes the report. False if one of its files could not be written; other errors do not make the run fail. */
 static bool write_report(const char *dir, FILE *out, bool *made)
 {
@@ -139,7 +116,7 @@ static bool write_files(const struct loadgen_config *cfg, struct results *result
 	if (print && !cfg->details)
 		print_summary(run);
 	ok = !results_json(results, "run.json", run);
-	copied = !write_json(cfg, run);
+	copied = !results_copy_json(cfg->json, run);
 	if (ok && cfg->report && json_array_size(json_object_get(run, "steps")) > 0)
 		reported = write_report(results_dir(results), print && cfg->details ? stdout : NULL, &made);
 	if (!reported || !copied)

@@ -207,6 +207,18 @@ static int choose_server(struct runner *r, unsigned i, json_t *o)
 
 /* --- an entry --- */
 
+/* Its runs write their folders below the suite's. They leave --json to the suite, and each has a --trace of its own. */
+static void place_output(const struct runner *r, struct suite_entry *e)
+{
+	e->cfg.output = results_dir(r->results);
+	e->cfg.json = NULL;
+	e->cfg.trace_each = true;
+	for (unsigned i = 0; i < e->alternatives.n; i++) {
+		e->alternatives.v[i].cfg.json = NULL;
+		e->alternatives.v[i].cfg.trace_each = true;
+	}
+}
+
 /* True if the entry names a device that this machine lacks: its name is then still of the form "@2". */
 static bool lacks_devices(const struct suite_entry *e)
 {
@@ -276,7 +288,7 @@ static enum run_exit prepare_and_run(struct runner *r, unsigned i, json_t *o)
 		log_error("%s", err);
 		status = EXIT_ENVIRONMENT;
 	} else {
-		e->cfg.output = results_dir(r->results);
+		place_output(r, e);
 		status = run_entry(r, i, o);
 	}
 	if (note[0] && !r->base->quiet)
@@ -319,11 +331,17 @@ static bool save(struct runner *r)
 
 static enum run_exit finish(struct runner *r)
 {
+	const char *json = r->base->json;
+	/* With several load hosts only the leader prints the results. */
+	bool show = r->base->rank == 0 && !(json && strcmp(json, "-") == 0);
+
 	if (!save(r))
 		r->worst = EXIT_ENVIRONMENT;
-	/* With several load hosts only the leader prints the results. */
-	return suite_report_end(r->out, results_dir(r->results), r->base->rank == 0, r->base->details,
-				r->base->report) ?
+	if (results_copy_json(json, r->out)) {
+		r->worst = EXIT_ENVIRONMENT;
+		(void)save(r);
+	}
+	return suite_report_end(r->out, results_dir(r->results), show, r->base->details, r->base->report) ?
 	       EXIT_ENVIRONMENT : r->worst;
 }
 

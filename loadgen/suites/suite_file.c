@@ -180,15 +180,16 @@ static int check_option(const struct suite_entry *e, const char *name, char *err
 	return 0;
 }
 
-/* Adds the options of the command line except --suite. */
+/* Adds the options of the command line except --suite and --only. */
 static int add_command_line(struct words *w, int argc, char **argv)
 {
 	int ret = 0;
 
 	for (int i = 0; i < argc && !ret; i++) {
-		if (strcmp(argv[i], "--suite") == 0)
+		if (strcmp(argv[i], "--suite") == 0 || strcmp(argv[i], "--only") == 0)
 			i++;
-		else if (strncmp(argv[i], "--suite=", 8) != 0 && !(i && strcmp(argv[i], "--") == 0))
+		else if (strncmp(argv[i], "--suite=", 8) != 0 && strncmp(argv[i], "--only=", 7) != 0 &&
+			 !(i && strcmp(argv[i], "--") == 0))
 			ret = add_word(w, strdup(argv[i]));
 	}
 	return ret;
@@ -533,15 +534,19 @@ int suite_of_comparison(const struct loadgen_config *base, int argc, char **argv
 	return alternatives_parse(base, argc, argv, &s->entries[0].alternatives, err, err_size);
 }
 
+void suite_entry_free(struct suite_entry *e)
+{
+	alternatives_free(&e->alternatives);
+	free_words(e);
+	json_decref(e->options);
+}
+
 void suite_free(struct suite *s)
 {
 	if (!s)
 		return;
-	for (unsigned i = 0; i < s->n; i++) {
-		alternatives_free(&s->entries[i].alternatives);
-		free_words(&s->entries[i]);
-		json_decref(s->entries[i].options);
-	}
+	for (unsigned i = 0; i < s->n; i++)
+		suite_entry_free(&s->entries[i]);
 	json_decref(s->files);
 	free(s);
 }

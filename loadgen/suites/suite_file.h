@@ -50,6 +50,7 @@ int suite_read(const char *what, int argc, char **argv, struct suite **out, char
 int suite_of_comparison(const struct loadgen_config *base, int argc, char **argv, struct suite **out, char *err,
 			size_t err_size) __attribute__((warn_unused_result));
 void suite_free(struct suite *s);	/* NULL-safe */
+void suite_entry_free(struct suite_entry *e);	/* what the entry holds, not the entry itself */
 
 /* Configures the entry again with the options of `replace` in place of its own (NULL: none). Returns the same as
  * suite_add. */

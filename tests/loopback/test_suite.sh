@@ -92,6 +92,13 @@ sed 's/"64k"/"2G"/' "$tmp/two.json" >"$tmp/wrong.json"
 gives "a suite with a mistake: the entry is named" 2 \
     '^performance_test: --suite: entry two-echo: --message-size: 2147483648 is not allowed' \
     "${bin}performance_test" "${over[@]}" --environment native --suite "$tmp/wrong.json"
+gives "--only: a name that the suite lacks" 2 "^performance_test: --only: 'nothing' is no entry of the suite; allowed: ping, echo, settings\$" \
+    "${bin}performance_test" "${over[@]}" --environment native --suite "$tmp/two.json" --only ping,nothing
+"${bin}performance_test" "${over[@]}" --environment native --suite "$tmp/two.json" --only two-settings --quiet --output "$tmp/only" \
+    --json - --trace "$tmp/raw.csv" >"$tmp/only.json"
+matches "--only, --json, --trace: it ends by itself" $? '^[014]$'
+is "--json: suite.json of this entry" "$(jq -c '[.entries[].id]' "$tmp/only.json")" '["two-settings"]'
+is "--trace: a file for each run" "$(ls "$tmp"/raw-two-settings-*.csv | wc -l)" 8
 gives "report: makes that of a suite again" 0 'Suite report: ' "${bin}performance_test" report "${suite[0]}"
 
 finish

@@ -106,6 +106,18 @@ TEST(trace__two_steps__one_title)
 				  "10,64,1,3,0,5,6,7\n10,64,1,3,0,5,6,7\n");
 }
 
+TEST(trace__one_of_several_runs__its_name_before_the_ending)
+{
+	char path[SCRATCH_MAX + 64];
+
+	cfg.trace_each = true;
+	snprintf(cfg.name_text, sizeof(cfg.name_text), "s-e-1-2");
+	step_files_trace(&files, s, workers, 1);
+	snprintf(path, sizeof(path), "%s/trace-s-e-1-2.csv", dir);
+	assert_int_equal(access(path, R_OK), 0);
+	assert_int_not_equal(access(trace_file, F_OK), 0);
+}
+
 TEST(trace__a_link__not_followed)
 {
 	assert_int_equal(symlink("victim", trace_file), 0);

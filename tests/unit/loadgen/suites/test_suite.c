@@ -14,6 +14,7 @@
 #include "common/base/json_at.h"
 #include "loadgen/report/suite_report.h"
 #include "loadgen/suites/suite.h"
+#include "loadgen/suites/suite_choose.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/files/scratch.h"
@@ -256,6 +257,30 @@ TEST_WITH(read__shipped_and_unknown, NULL, tear_down)
 	}
 }
 
+static const char five[] = "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"<i>S\", \"defaults\": {\"steps\": "
+			   "1}, \"entries\": ["
+	"{\"name\": \"a\", \"title\": \"A\", \"options\": {\"message-size\": \"64,128\"}}, "
+	"{\"name\": \"b\", \"title\": \"B\", \"options\": {\"workload\": \"small\"}}, "
+	"{\"name\": \"c\", \"title\": \"C\", \"options\": {\"compare\": \"inline=off,auto\", \"repeat\": 2}}, "
+	"{\"name\": \"d\", \"title\": \"D\", \"options\": {\"workload\": \"duplex\", \"device\": \"@1,@8\"}}, "
+	"{\"name\": \"e\", \"title\": \"E\", \"options\": {\"poll\": \"busy\"}}]}";
+
+TEST_WITH(choose__names_and_ids__only_these_in_the_suites_order, NULL, tear_down)
+{
+	static const char *const bad[] = { "a,x", "", "a,", ",", "s-aa" };
+
+	assert_int_equal(parse("--suite x --only s-c,b", five), 0);
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+		assert_int_equal(suite_choose(suite, bad[i], err, sizeof(err)), -EINVAL);
+		assert_non_null(strstr(err, "is no entry of the suite; allowed: a, b, c, d, e"));
+	}
+	assert_int_equal(suite_choose(suite, "s-c,b", err, sizeof(err)), 0);
+	assert_int_equal(suite->n, 2);
+	assert_string_equal(suite->entries[0].id, "s-b");
+	assert_string_equal(suite->entries[1].cfg.name, "s-c");
+	assert_int_equal(suite->entries[1].alternatives.n, 2);
+}
+
 /* --- running --- */
 
 static char ran[512];
@@ -272,6 +297,8 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 	(void)argc;
 	(void)argv;
 	assert_false(print);
+	assert_null(cfg->json);
+	assert_true(cfg->trace_each);
 	*out = NULL;
 	keeps[n_runs++] = cfg->keep != NULL;
 	first_size = cfg->sizes.v[0];
@@ -294,14 +321,6 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 	return strcmp(cfg->name_text, "s-b") == 0 ? EXIT_CRITERION : EXIT_OK;
 }
 
-static const char five[] = "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"<i>S\", \"defaults\": {\"steps\": "
-			   "1}, \"entries\": ["
-	"{\"name\": \"a\", \"title\": \"A\", \"options\": {\"message-size\": \"64,128\"}}, "
-	"{\"name\": \"b\", \"title\": \"B\", \"options\": {\"workload\": \"small\"}}, "
-	"{\"name\": \"c\", \"title\": \"C\", \"options\": {\"compare\": \"inline=off,auto\", \"repeat\": 2}}, "
-	"{\"name\": \"d\", \"title\": \"D\", \"options\": {\"workload\": \"duplex\", \"device\": \"@1,@8\"}}, "
-	"{\"name\": \"e\", \"title\": \"E\", \"options\": {\"poll\": \"busy\"}}]}";
-
 static enum run_exit run_suite(const char *arguments, const char *text)
 {
 	struct loadgen_config base;
@@ -319,7 +338,7 @@ static enum run_exit run_suite(const char *arguments, const char *text)
 static enum run_exit run(const char *failing_entry)
 {
 	failing = failing_entry;
-	return run_suite("--quiet --output results", five);
+	return run_suite("--quiet --output results --json copy.json", five);
 }
 
 /* The suite's folder below another one. */
@@ -382,6 +401,9 @@ TEST_WITH(run__all_entries__one_folder_and_a_chapter_each, set_up, report_rig_te
 	/* A comparison's runs have servers of their own; other entries share one. */
 	assert_true(keeps[0] && keeps[1] && !keeps[2] && keeps[6]);
 	o = read_results();
+	entry = json_load_file("copy.json", 0, NULL);
+	assert_true(json_equal(entry, o));
+	json_decref(entry);
 	assert_string_equal(json_text_at(o, "status"), "completed");
 	assert_float_equal(json_number_at(o, "exit_status"), EXIT_CRITERION, 0);
 	assert_int_equal(json_array_size(json_at(o, "entries")), 5);
