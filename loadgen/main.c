@@ -20,7 +20,7 @@
 #include "loadgen/report/report_command.h"
 #include "loadgen/run/run.h"
 #include "loadgen/suites/suite.h"
-#include "loadgen/suites/suite_choose.h"
+#include "loadgen/suites/suite_find.h"
 #include "loadgen/workloads/workloads.h"
 
 /* Returns `status`, or an error if stdout could not be written: results that nobody received are no success. */

@@ -3,6 +3,7 @@
 #include "loadgen/suites/suite.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,14 @@
 #include "loadgen/run/preflight.h"
 #include "loadgen/server_under_test/sut.h"
 #include "loadgen/report/suite_report.h"
+#include "loadgen/analysis/read.h"
 #include "loadgen/cluster/team.h"
 #include "loadgen/output/results.h"
 #include "loadgen/output/space.h"
+#include "loadgen/suites/expect.h"
 #include "loadgen/suites/suite_results.h"
 #include "loadgen/traffic/workload.h"
+#include "loadgen/verdict/verdict.h"
 
 /* Share of this machine's memory that one step may take. */
 #define MEMORY_SHARE 0.85
@@ -37,6 +41,7 @@ struct runner {
 	struct sut_keep keep;		/* the server that entries share */
 	unsigned keep_until;		/* the first entry that this server does not serve; 0: no server is kept */
 	int servers;			/* servers kept so far */
+	double line_bytes_per_s;	/* of the load generator's ports in the last run; NAN: not known */
 	enum run_exit worst;
 };
 
@@ -240,6 +245,32 @@ static enum run_exit run_comparison(const struct runner *r, struct suite_entry *
 	return compare_run(&e->alternatives, results_dir(r->results), prefix, e->argc, e->argv, out);
 }
 
+static double line_rate_of(const json_t *run)
+{
+	const json_t *step;
+	double most = NAN;
+	size_t i;
+
+	json_array_foreach(json_object_get(run, "steps"), i, step) {
+		most = fmax(most, read_amount(step, "network.generator.line_bits_per_s") / 8);
+	}
+	return most;
+}
+
+/* Adds the expectations of an entry to it. Returns what they make of the exit status. */
+static enum run_exit judge_expectations(const struct runner *r, const struct suite_entry *e, json_t *o)
+{
+	const json_t *about = json_at(o, e->alternatives.n ? "comparison.environment" : "environment");
+	json_t *rows;
+
+	if (!e->expect)
+		return EXIT_OK;
+	rows = expect_judge(e->expect, o, json_object_get(r->out, "entries"), r->line_bytes_per_s,
+			    e->cfg.judge == JUDGE_ALL ? NULL : verdict_excuse(NULL, about));
+	json_object_set_new(o, "expectations", rows);
+	return expect_status(rows);
+}
+
 static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
 {
 	struct suite_entry *e = &r->suite->entries[i];
@@ -257,6 +288,7 @@ static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
 	} else {
 		status = run_once(&e->cfg, e->argc, e->argv, false, &run);
 		suite_results_of_run(o, run);
+		r->line_bytes_per_s = line_rate_of(run);
 		/* A server that does not answer is not used for another entry. */
 		if (run && strcmp(json_text_at(run, "run.stop_reason"), "server_lost") == 0)
 			r->keep_until = 0;
@@ -301,7 +333,7 @@ static enum run_exit do_entry(struct runner *r, unsigned i)
 {
 	struct suite_entry *e = &r->suite->entries[i];
 	json_t *o = entry_json(e);
-	enum run_exit status;
+	enum run_exit status, expected;
 
 	if (!o)
 		return EXIT_ENVIRONMENT;
@@ -311,8 +343,9 @@ static enum run_exit do_entry(struct runner *r, unsigned i)
 	if (!json_object_get(o, "status"))
 		json_object_set_new(o, "status", json_string("failed"));
 	json_object_set_new(o, "exit_status", json_integer(status));
+	expected = judge_expectations(r, e, o);
 	json_array_append_new(json_object_get(r->out, "entries"), o);
-	return status;
+	return worse(status, expected);
 }
 
 /* --- the suite --- */

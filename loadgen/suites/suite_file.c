@@ -5,28 +5,21 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "common/base/json_at.h"
-#include "common/base/paths.h"
 #include "common/base/utf8.h"
 #include "common/rdma/dev.h"
+#include "loadgen/suites/expect_file.h"
 #include "loadgen/workloads/workloads.h"
 
 #define TEXT_MAX 400		/* bytes of a title or question */
 #define VALUE_MAX 1024
 #define SUITE_MEMORY_MAX (16u << 20)	/* the shipped files take 10 times as much memory as text, 16 KB at most */
-#define SHIPPED_IN "docs/suites"
-#define INSTALLED_IN "../share/rampart/suites"
-
-static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports" };
-#define OF_ALL 4u	/* "all" is the first four: the last takes longer than all others together */
 
 /* The option `given` also replaces `other`, which would contradict or override it: if given on the command line, it
  * replaces an entry's, and if given in an entry, the file's default. */
@@ -38,7 +31,7 @@ static const struct { const char *given, *other; } replaced[] = {
 	{ "iterations", "cycles" },
 };
 
-static int __attribute__((format(printf, 3, 4))) suite_refuse(char *err, size_t err_size, const char *fmt, ...)
+int suite_refuse(char *err, size_t err_size, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -352,10 +345,30 @@ static int merge_options(struct suite_entry *e, const json_t *defaults, const js
 	return 0;
 }
 
+/* Checks the expectations of a configured entry, after those before it. */
+static int check_expectations(const struct suite *s, const struct suite_entry *e, char *err, size_t err_size)
+{
+	char named[VALUE_MAX], why[600];
+	json_t *o;
+	size_t i;
+
+	if (!e->expect)
+		return 0;
+	/* Alternatives have the names of devices, not "@2". */
+	json_array_foreach(e->expect, i, o) {
+		if (json_text_at(o, "alternative")) {
+			name_devices(json_text_at(o, "alternative"), named, sizeof(named));
+			json_object_set_new(o, "alternative", json_string(named));
+		}
+	}
+	return expect_check(e, s->entries, (unsigned)(e - s->entries), why, sizeof(why)) ?
+		suite_refuse(err, err_size, "--suite: entry %s: %s", e->id, why) : 0;
+}
+
 static int add_entry(struct suite *s, const char *suite, const json_t *defaults, const json_t *o, int argc, char **argv,
 		     char *err, size_t err_size)
 {
-	static const char *const members[] = { "name", "title", "question", "options", NULL };
+	static const char *const members[] = { "name", "title", "question", "options", "expect", NULL };
 	struct suite_entry *e = &s->entries[s->n];
 	const char *name = json_text_at(o, "name");
 	char what[128];
@@ -382,9 +395,12 @@ static int add_entry(struct suite *s, const char *suite, const json_t *defaults,
 			return suite_refuse(err, err_size, "--suite: %s: there are two of that name", what);
 	e->title = json_text_at(o, "title");
 	e->question = json_object_get(o, "question") ? json_text_at(o, "question") : "";
+	e->expect = json_object_get(o, "expect");
 	s->n++;
 	ret = merge_options(e, defaults, json_object_get(o, "options"), argc, argv, err, err_size);
-	return ret ? ret : suite_entry_configure(e, NULL, argc, argv, err, err_size);
+	if (!ret)
+		ret = suite_entry_configure(e, NULL, argc, argv, err, err_size);
+	return ret ? ret : check_expectations(s, e, err, err_size);
 }
 
 static int add_entries(struct suite *s, const json_t *file, int argc, char **argv, char *err, size_t err_size)
@@ -437,81 +453,6 @@ int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **
 	ret = add_entries(s, file, argc, argv, err, err_size);
 	if (ret == -ENOMEM)
 		snprintf(err, err_size, "this machine is out of memory");
-	return ret;
-}
-
-/* --- finding the file --- */
-
-static bool is_file(const char *what)
-{
-	size_t n = strlen(what);
-
-	return strchr(what, '/') || (n > 5 && strcmp(what + n - 5, ".json") == 0);
-}
-
-static int add_file(struct suite *s, const char *path, int argc, char **argv, char *err, size_t err_size)
-{
-	char *text;
-	size_t n;
-	/* The path may come from the leader. path_read does not block, whatever kind of file it finds there. */
-	int ret = path_read(path, SUITE_FILE_BYTES_MAX, &text, &n);
-
-	if (ret == -EFBIG)
-		suite_refuse(err, err_size, "--suite: %s has more than the %u bytes that are allowed", path,
-			     SUITE_FILE_BYTES_MAX);
-	else if (ret)
-		suite_refuse(err, err_size, "--suite: cannot read %s: %s", path, path_error(ret));
-	else
-		ret = suite_add(s, text, n, argc, argv, err, err_size);
-	free(text);
-	return ret;
-}
-
-/* Adds a suite that comes with rampart: from the source tree, else from where it is installed. */
-static int add_shipped(struct suite *s, const char *name, int argc, char **argv, char *err, size_t err_size)
-{
-	static const char *const folders[] = { SHIPPED_IN, INSTALLED_IN };
-	char relative[128], path[PATH_MAX];
-
-	for (size_t i = 0; i < 2; i++) {
-		snprintf(relative, sizeof(relative), "%s/%s.json", folders[i], name);
-		if (path_beside_program(relative, path, sizeof(path)))
-			continue;
-		if (i == 1 || access(path, R_OK) == 0)
-			return add_file(s, path, argc, argv, err, err_size);
-	}
-	return suite_refuse(err, err_size, "--suite: the path of the suites is too long");
-}
-
-static bool is_shipped(const char *name)
-{
-	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++)
-		if (strcmp(name, shipped[i]) == 0)
-			return true;
-	return false;
-}
-
-int suite_read(const char *what, int argc, char **argv, struct suite **out, char *err, size_t err_size)
-{
-	struct suite *s = *out = calloc(1, sizeof(*s));
-	int ret = 0;
-
-	if (!s) {
-		snprintf(err, err_size, "this machine is out of memory");
-		return -ENOMEM;
-	}
-	if (is_file(what))
-		return add_file(s, what, argc, argv, err, err_size);
-	if (is_shipped(what))
-		return add_shipped(s, what, argc, argv, err, err_size);
-	if (strcmp(what, "all") != 0)
-		return suite_refuse(err, err_size,
-				    "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
-			      "fabric, messages, arrays, connections, transports or all", what);
-	for (size_t i = 0; i < OF_ALL && !ret; i++)
-		ret = add_shipped(s, shipped[i], argc, argv, err, err_size);
-	snprintf(s->name, sizeof(s->name), "all");
-	s->title = "All suites";
 	return ret;
 }
 

@@ -20,6 +20,7 @@ struct suite_entry {
 	const char *suite, *name;	/* names of the file's suite and of the entry */
 	char id[2 * SUITE_NAME_MAX + 2]; /* "fabric-latency": the name of the run's folder and of its chapter */
 	const char *title, *question;	/* question: "" if there is none */
+	json_t *expect;			/* the file's expectations (expect_check); NULL: none */
 	json_t *options;		/* the file's options, without those that the command line replaces */
 	char **argv;			/* the entry's command line, into which `cfg` and `alternatives` point; NULL:
 					 * they point into main's */
@@ -36,17 +37,16 @@ struct suite {
 	unsigned n;
 };
 
+/* Writes a refusal to `err`, in characters that a terminal can show. Returns -EINVAL. */
+int suite_refuse(char *err, size_t err_size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 /* Adds the entries of a file whose text is `text`. `argv` is the command line; its options replace those of each entry.
  * Returns 0, or -EINVAL or -ENOMEM with a line in `err` that names the entry. */
 int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **argv, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* Reads `--suite WHAT`: a file if WHAT has a slash or ends with .json; else the shipped suite of that name, or for
- * "all" the suites of a full run. Returns 0, or -errno with a line in `err`. Call suite_free also after an error. */
-int suite_read(const char *what, int argc, char **argv, struct suite **out, char *err, size_t err_size)
-	__attribute__((warn_unused_result));
 /* Makes a suite whose only entry is the comparison that `base` asks for. argv is the command line of `base`; both must
- * outlive the suite. Returns the same as suite_read. */
+ * outlive the suite. Returns the same as suite_add. Call suite_free also after an error. */
 int suite_of_comparison(const struct loadgen_config *base, int argc, char **argv, struct suite **out, char *err,
 			size_t err_size) __attribute__((warn_unused_result));
 void suite_free(struct suite *s);	/* NULL-safe */

@@ -73,6 +73,14 @@ static json_t *stages_of(const json_t *steps)
 	return o;
 }
 
+bool suite_results_has_figure(const char *name)
+{
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		if (strcmp(figures[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 json_t *suite_results_figures(const json_t *steps)
 {
 	json_t *o = json_object();

@@ -3,7 +3,12 @@
 #ifndef RAMPART_LOADGEN_SUITE_RESULTS_H
 #define RAMPART_LOADGEN_SUITE_RESULTS_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
+
+/* True if steps of suite.json have a figure of this name. */
+bool suite_results_has_figure(const char *name);
 
 /* The figures of suite.json for an array of steps of run.json: the median of each figure, null if no step has it.
  * connect_stages has the stages of connecting. NULL when out of memory. */

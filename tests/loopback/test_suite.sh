@@ -99,6 +99,23 @@ gives "--only: a name that the suite lacks" 2 "^performance_test: --only: 'nothi
 matches "--only, --json, --trace: it ends by itself" $? '^[014]$'
 is "--json: suite.json of this entry" "$(jq -c '[.entries[].id]' "$tmp/only.json")" '["two-settings"]'
 is "--trace: a file for each run" "$(ls "$tmp"/raw-two-settings-*.csv | wc -l)" 8
+# ---- expectations
+
+cat >"$tmp/expect.json" <<'END'
+{ "schema_version": 1, "name": "expect", "title": "Expectations", "defaults": { "steps": 1, "duration": "300ms", "transport": "tcp" },
+  "entries": [
+    { "name": "small", "title": "Small", "options": { "message-size": 64 } },
+    { "name": "again", "title": "Small again", "options": { "message-size": 64 }, "expect": [
+      { "metric": "response_p50_ns", "of": "small", "max_percent": 1e6, "source": "Two runs on one machine." } ] } ] }
+END
+sed 's/1e6/0.1/' "$tmp/expect.json" >"$tmp/missed.json"
+for verdict in expect missed; do
+    "${bin}performance_test" "${over[@]}" --environment native --suite "$tmp/$verdict.json" --quiet --output "$tmp/$verdict" >"$tmp/$verdict.log"
+    status=$?
+done
+is "expect: met" "$(jq -r '.entries[1].expectations[].verdict' "$tmp"/expect/*/suite.json)" met
+is "expect: missed" "$(jq -r '.entries[1].expectations[].verdict' "$tmp"/missed/*/suite.json)" missed
+is "expect: missed, which the exit status and the terminal say" "$status $(grep -c 'at most 0.1 % of entry small .* missed$' "$tmp/missed.log")" "1 1"
 gives "report: makes that of a suite again" 0 'Suite report: ' "${bin}performance_test" report "${suite[0]}"
 
 finish

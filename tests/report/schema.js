@@ -244,6 +244,8 @@ const wrongResults = [
 	["a metric", (s) => (comparisonOf(s).points[0].candidates[0].rows[0].metric = "beauty")],
 	["a verdict", (s) => (comparisonOf(s).points[0].candidates[0].rows[0].verdict = "better")],
 	["an objective that is nearly met", (s) => (comparisonOf(s).need.alternatives[0].steps[0].result = "nearly")],
+	["a verdict of an expectation", (s) => (s.entries[0].expectations[0].verdict = "hoped")],
+	["a percentage of nothing", (s) => (s.entries[0].expectations[0].expected.max_percent = 1)],
 	["a crossing at no rate", (s) => (comparisonOf(s).crossovers[0].offered_per_s = null)],
 ];
 const crossing = { clients: 1, message_bytes: 64, name: "x", offered_per_s: 1.5, faster_beyond: true };
@@ -258,6 +260,8 @@ const optionalInResults = [
 	/\.environment\.(cgroup|cpu_governor|numa_nodes|huge_pages|libraries|rdma_device\.(driver_version|numa_node))$/, // of older runs
 	/not_taken$/,
 	/comparison\.need$/,	// of older comparisons
+	/\.expectations$/,
+	/\.expected\.(min|max|at|at\.clients|at\.message_bytes|hardware|alternative)$/,
 ];
 
 function comparisonOf(suite) {
@@ -289,7 +293,7 @@ const wrongSuites = [
 	["a list of nothing", (s) => (s.entries[0].options.clients = [])],
 ];
 
-for (const name of ["fabric", "messages", "arrays", "connections"]) {
+for (const name of ["fabric", "messages", "arrays", "connections", "transports"]) {
 	const suite = JSON.parse(readFileSync(new URL(`../../docs/suites/${name}.json`, import.meta.url), "utf8"));
 
 	isValid(`suite ${name}: as its schema says`, suite, validateSuite);

@@ -9,6 +9,7 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/report/suites/comparison.h"
+#include "loadgen/report/suites/expectations.h"
 #include "loadgen/report/suites/figures.h"
 
 #define CANDIDATES_MAX 16u
@@ -269,6 +270,7 @@ void section_suite_entry(struct page *p, const json_t *entry, const json_t *next
 	if (*detail)
 		doc_note(p->doc, DOC_WARN, NULL, "Stopped: %s", detail);
 	say_verdict(p, entry, "");
+	expectations_of_entry(p, id, entry);
 	if (comparison) {
 		comparison_show(p, id, comparison);
 	} else if (json_array_size(steps)) {
@@ -400,6 +402,7 @@ void section_suite_summary(struct page *p, const json_t *suite)
 	say_environment(p, suite);
 	show_runs(p, entries);
 	show_comparisons(p, entries);
+	expectations_summary(p, entries);
 	say_ends(p, entries);
 }
 
@@ -408,8 +411,10 @@ void section_suite_brief(struct page *p, const json_t *suite)
 	const json_t *entries = json_object_get(suite, "entries");
 	const json_t *comparison = json_object_get(json_array_get(entries, 0), "comparison");
 
-	if (json_array_size(entries) == 1 && comparison)
+	if (json_array_size(entries) == 1 && comparison) {
 		comparison_brief(p, comparison);
-	else
+		expectations_summary(p, entries);
+	} else {
 		section_suite_summary(p, suite);
+	}
 }

@@ -14,7 +14,7 @@
 #include "common/base/json_at.h"
 #include "loadgen/report/suite_report.h"
 #include "loadgen/suites/suite.h"
-#include "loadgen/suites/suite_choose.h"
+#include "loadgen/suites/suite_find.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/files/scratch.h"
@@ -50,14 +50,19 @@ static int parse(const char *arguments, const char *text)
 	return suite_add(suite, text, strlen(text), n_args, args, err, sizeof(err));
 }
 
-/* A suite with one entry, "s-e", of these options. */
-static const char *with(const char *options)
+/* A suite with one entry, "s-e", of these options, and of further members, which begin with a comma. */
+static const char *with_members(const char *options, const char *members)
 {
 	static char text[2048];
 
 	snprintf(text, sizeof(text), "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", \"entries\": "
-		 "[{\"name\": \"e\", \"title\": \"E\", \"options\": {%s}}]}", options);
+		 "[{\"name\": \"e\", \"title\": \"E\", \"options\": {%s}%s}]}", options, members);
 	return text;
+}
+
+static const char *with(const char *options)
+{
+	return with_members(options, "");
 }
 
 static void assert_refused(const char *arguments, const char *text, const char *beginning)
@@ -447,6 +452,28 @@ TEST_WITH(run__an_entry_that_cannot_run__others_do, set_up, report_rig_tear_down
 	o = read_results();
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "entries"), 0), "status"), "failed");
 	assert_string_equal(json_text_at(json_array_get(json_at(o, "entries"), 1), "status"), "ran");
+}
+
+/* The p50 is 5 us at both sizes; 256 bytes are not measured. */
+TEST_WITH(run__expectations__in_the_results_the_report_and_the_exit_status, set_up, report_rig_tear_down)
+{
+	static const char options[] = "\"steps\": 1, \"message-size\": \"64,128\"";
+	static const char text[] = ", \"expect\": [{\"metric\": \"response_p50_ns\", \"max\": %d, \"source\": "
+		"\"<b>a guide\"}, {\"metric\": \"response_p99_ns\", \"max\": 1, \"source\": \"s\", \"at\": "
+		"{\"message_bytes\": 256}}]";
+	char expect[512];
+	json_auto_t *o = NULL;
+
+	failing = NULL;
+	snprintf(expect, sizeof(expect), text, 5000);
+	assert_int_equal(run_suite("--quiet --output other", with_members(options, expect)), EXIT_INCONCLUSIVE);
+	snprintf(expect, sizeof(expect), text, 4000);
+	assert_int_equal(run_suite("--quiet --output results", with_members(options, expect)), EXIT_CRITERION);
+	o = read_results();
+	assert_float_equal(json_number_at(o, "exit_status"), EXIT_CRITERION, 0);
+	assert_int_equal(json_array_size(json_at(json_array_get(json_at(o, "entries"), 0), "expectations")), 3);
+	assert_report_says("tables/expectations.csv", "s-e,response_p50_ns,1,128,at most 4 us,5 us,missed", true);
+	assert_report_says("report.html", "&lt;b&gt;a guide", true);
 }
 
 static void write_file(const char *path, const char *text, size_t bytes)
