@@ -173,16 +173,31 @@ static int check_option(const struct suite_entry *e, const char *name, char *err
 	return 0;
 }
 
-/* Adds the options of the command line except --suite and --only. */
+/* True if the word gives an option that is the suite's alone; *with_value: the next word is its value. */
+static bool is_of_suite(const char *word, bool *with_value)
+{
+	static const char *const names[] = { "--suite", "--only", "--environment" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t n = strlen(names[i]);
+
+		*with_value = strcmp(word, names[i]) == 0;
+		if (*with_value || (strncmp(word, names[i], n) == 0 && word[n] == '='))
+			return true;
+	}
+	return false;
+}
+
+/* Adds the options of the command line except those. */
 static int add_command_line(struct words *w, int argc, char **argv)
 {
+	bool with_value;
 	int ret = 0;
 
 	for (int i = 0; i < argc && !ret; i++) {
-		if (strcmp(argv[i], "--suite") == 0 || strcmp(argv[i], "--only") == 0)
-			i++;
-		else if (strncmp(argv[i], "--suite=", 8) != 0 && strncmp(argv[i], "--only=", 7) != 0 &&
-			 !(i && strcmp(argv[i], "--") == 0))
+		if (is_of_suite(argv[i], &with_value))
+			i += with_value;
+		else if (!(i && strcmp(argv[i], "--") == 0))
 			ret = add_word(w, strdup(argv[i]));
 	}
 	return ret;

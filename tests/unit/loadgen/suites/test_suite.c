@@ -144,6 +144,9 @@ TEST_WITH(plan__comparisons__alternatives_of_an_entry, NULL, tear_down)
 	assert_null(strchr(suite->entries[0].alternatives.v[0].name, '@'));
 	assert_non_null(strstr(suite->entries[0].alternatives.v[1].name, "+@2"));
 	assert_int_equal(suite_rails(suite), 2);
+	/* The devices are those of the micro-VM. */
+	assert_int_equal(parse("--environment vm --suite x", with("\"device\": \"@1,@2\", \"workload\": \"duplex\"")), 0);
+	assert_int_equal(suite_rails(suite), 2);
 }
 
 TEST_WITH(plan__wrong__refused_with_the_entry, NULL, tear_down)
