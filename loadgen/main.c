@@ -75,10 +75,8 @@ static int check_options(struct task *t, int argc, char **argv, char *err, size_
 	}
 	if (loadgen_config_check(cfg, argc, argv, err, err_size) ||
 	    plans_several(cfg, err, err_size) ||
-	    (cfg->suite ? suite_read(cfg->suite, argc, argv, &t->suite, err, err_size) :
+	    (cfg->suite ? suite_read(cfg->suite, cfg->only, argc, argv, &t->suite, err, err_size) :
 			  workloads_apply(cfg, argc, argv, err, err_size)))
-		return -EINVAL;
-	if (cfg->only && suite_choose(t->suite, cfg->only, err, err_size))
 		return -EINVAL;
 	return compares ? suite_of_comparison(cfg, argc, argv, &t->suite, err, err_size) : 0;
 }

@@ -360,6 +360,24 @@ static int merge_options(struct suite_entry *e, const json_t *defaults, const js
 	return 0;
 }
 
+bool suite_entry_is_called(const struct suite_entry *e, const char *name, size_t n)
+{
+	return (strlen(e->name) == n && strncmp(e->name, name, n) == 0) ||
+	       (strlen(e->id) == n && strncmp(e->id, name, n) == 0);
+}
+
+bool suite_is_chosen(const struct suite *s, const struct suite_entry *e)
+{
+	size_t n;
+
+	for (const char *name = s->only; name; name = name[n] ? name + n + 1 : NULL) {
+		n = strcspn(name, ",");
+		if (suite_entry_is_called(e, name, n))
+			return true;
+	}
+	return !s->only;
+}
+
 /* Checks the expectations of a configured entry, after those before it. */
 static int check_expectations(const struct suite *s, const struct suite_entry *e, char *err, size_t err_size)
 {
@@ -412,6 +430,8 @@ static int add_entry(struct suite *s, const char *suite, const json_t *defaults,
 	e->question = json_object_get(o, "question") ? json_text_at(o, "question") : "";
 	e->expect = json_object_get(o, "expect");
 	s->n++;
+	if (!suite_is_chosen(s, e))
+		return 0;
 	ret = merge_options(e, defaults, json_object_get(o, "options"), argc, argv, err, err_size);
 	if (!ret)
 		ret = suite_entry_configure(e, NULL, argc, argv, err, err_size);

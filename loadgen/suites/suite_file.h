@@ -32,10 +32,16 @@ struct suite_entry {
 struct suite {
 	char name[SUITE_NAME_MAX + 1];	/* the only file's name, "all" or "compare" */
 	const char *title;
+	const char *only;		/* names or ids of the entries that are run, comma-separated; NULL: all. The
+					 * others are not configured, and suite_read takes them out */
 	json_t *files;			/* the files read; titles point into them */
 	struct suite_entry entries[SUITE_ENTRIES_MAX];
 	unsigned n;
 };
+
+bool suite_entry_is_called(const struct suite_entry *e, const char *name, size_t n);
+/* True if `only` has the entry. */
+bool suite_is_chosen(const struct suite *s, const struct suite_entry *e);
 
 /* Writes a refusal to `err`, in characters that a terminal can show. Returns -EINVAL. */
 int suite_refuse(char *err, size_t err_size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

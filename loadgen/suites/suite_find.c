@@ -69,23 +69,10 @@ static bool is_shipped(const char *name)
 	return false;
 }
 
-int suite_read(const char *what, int argc, char **argv, struct suite **out, char *err, size_t err_size)
+static int add_all(struct suite *s, int argc, char **argv, char *err, size_t err_size)
 {
-	struct suite *s = *out = calloc(1, sizeof(*s));
 	int ret = 0;
 
-	if (!s) {
-		snprintf(err, err_size, "this machine is out of memory");
-		return -ENOMEM;
-	}
-	if (is_file(what))
-		return add_file(s, what, argc, argv, err, err_size);
-	if (is_shipped(what))
-		return add_shipped(s, what, argc, argv, err, err_size);
-	if (strcmp(what, "all") != 0)
-		return suite_refuse(err, err_size,
-				    "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
-			      "fabric, messages, arrays, connections, transports or all", what);
 	for (size_t i = 0; i < OF_ALL && !ret; i++)
 		ret = add_shipped(s, shipped[i], argc, argv, err, err_size);
 	snprintf(s->name, sizeof(s->name), "all");
@@ -94,12 +81,6 @@ int suite_read(const char *what, int argc, char **argv, struct suite **out, char
 }
 
 /* --- its entries --- */
-
-static bool is_called(const struct suite_entry *e, const char *name, size_t n)
-{
-	return (strlen(e->name) == n && strncmp(e->name, name, n) == 0) ||
-	       (strlen(e->id) == n && strncmp(e->id, name, n) == 0);
-}
 
 static int refuse_name(const struct suite *s, const char *name, size_t n, char *err, size_t err_size)
 {
@@ -113,26 +94,25 @@ static int refuse_name(const struct suite *s, const char *name, size_t n, char *
 	return -EINVAL;
 }
 
-int suite_choose(struct suite *s, const char *names, char *err, size_t err_size)
+/* Leaves only the entries of --only in the suite. */
+static int choose_entries(struct suite *s, char *err, size_t err_size)
 {
-	bool chosen[SUITE_ENTRIES_MAX] = { false };
 	unsigned kept = 0;
+	size_t n;
 
-	for (const char *name = names; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
-		size_t n = strcspn(name, ",");
-		bool known = false;
+	for (const char *name = s->only; name; name = name[n] ? name + n + 1 : NULL) {
+		unsigned i = 0;
 
-		for (unsigned i = 0; i < s->n; i++) {
-			chosen[i] |= is_called(&s->entries[i], name, n);
-			known |= is_called(&s->entries[i], name, n);
-		}
-		if (!known)
+		n = strcspn(name, ",");
+		while (i < s->n && !suite_entry_is_called(&s->entries[i], name, n))
+			i++;
+		if (i == s->n)
 			return refuse_name(s, name, n, err, err_size);
 	}
 	for (unsigned i = 0; i < s->n; i++) {
 		struct suite_entry *to = &s->entries[kept];
 
-		if (!chosen[i]) {
+		if (!suite_is_chosen(s, &s->entries[i])) {
 			suite_entry_free(&s->entries[i]);
 			continue;
 		}
@@ -142,4 +122,28 @@ int suite_choose(struct suite *s, const char *names, char *err, size_t err_size)
 	}
 	s->n = kept;
 	return 0;
+}
+
+int suite_read(const char *what, const char *only, int argc, char **argv, struct suite **out, char *err,
+	       size_t err_size)
+{
+	struct suite *s = *out = calloc(1, sizeof(*s));
+	int ret = 0;
+
+	if (!s) {
+		snprintf(err, err_size, "this machine is out of memory");
+		return -ENOMEM;
+	}
+	s->only = only;
+	if (is_file(what))
+		ret = add_file(s, what, argc, argv, err, err_size);
+	else if (strcmp(what, "all") == 0)
+		ret = add_all(s, argc, argv, err, err_size);
+	else if (is_shipped(what))
+		ret = add_shipped(s, what, argc, argv, err, err_size);
+	else
+		ret = suite_refuse(err, err_size,
+				    "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
+			      "fabric, messages, arrays, connections, transports or all", what);
+	return ret || !only ? ret : choose_entries(s, err, err_size);
 }

@@ -9,11 +9,8 @@
 
 /* Reads `--suite WHAT`: a file if WHAT has a slash or ends with .json; else the shipped suite of that name, or for
  * "all" the suites of a full run. Returns 0, or -errno with a line in `err`. Call suite_free also after an error. */
-int suite_read(const char *what, int argc, char **argv, struct suite **out, char *err, size_t err_size)
+int suite_read(const char *what, const char *only, int argc, char **argv, struct suite **out, char *err,
+	       size_t err_size)
 	__attribute__((warn_unused_result));
-
-/* Leaves only the entries that `names` lists, comma-separated, in the suite; their order stays. A name is that of an
- * entry, or its id. Returns 0, or -EINVAL with a line in `err` that names the entries there are. */
-int suite_choose(struct suite *s, const char *names, char *err, size_t err_size) __attribute__((warn_unused_result));
 
 #endif

@@ -145,7 +145,8 @@ TEST_WITH(plan__comparisons__alternatives_of_an_entry, NULL, tear_down)
 	assert_non_null(strstr(suite->entries[0].alternatives.v[1].name, "+@2"));
 	assert_int_equal(suite_rails(suite), 2);
 	/* The devices are those of the micro-VM. */
-	assert_int_equal(parse("--environment vm --suite x", with("\"device\": \"@1,@2\", \"workload\": \"duplex\"")), 0);
+	assert_int_equal(parse("--environment vm --suite x",
+			       with("\"device\": \"@1,@2\", \"workload\": \"duplex\"")), 0);
 	assert_int_equal(suite_rails(suite), 2);
 }
 
@@ -217,7 +218,7 @@ static void read_refused(const char *path, const char *why)
 {
 	give("");
 	suite_free(suite);
-	assert_true(suite_read(path, n_args, args, &suite, err, sizeof(err)) < 0);
+	assert_true(suite_read(path, NULL, n_args, args, &suite, err, sizeof(err)) < 0);
 	if (!strstr(err, why))
 		fail_msg("'%s' does not say '%s'", err, why);
 	assert_int_equal(strncmp(err, "--suite: ", 9), 0);
@@ -260,7 +261,7 @@ TEST_WITH(read__shipped_and_unknown, NULL, tear_down)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		give("");
 		suite_free(suite);
-		assert_int_not_equal(suite_read(bad[i], n_args, args, &suite, err, sizeof(err)), 0);
+		assert_int_not_equal(suite_read(bad[i], NULL, n_args, args, &suite, err, sizeof(err)), 0);
 		assert_int_equal(strncmp(err, "--suite: ", 9), 0);
 	}
 }
@@ -273,20 +274,29 @@ static const char five[] = "{\"schema_version\": 1, \"name\": \"s\", \"title\": 
 	"{\"name\": \"d\", \"title\": \"D\", \"options\": {\"workload\": \"duplex\", \"device\": \"@1,@8\"}}, "
 	"{\"name\": \"e\", \"title\": \"E\", \"options\": {\"poll\": \"busy\"}}]}";
 
-TEST_WITH(choose__names_and_ids__only_these_in_the_suites_order, NULL, tear_down)
+/* An entry that is not chosen may be one that the command line forbids. */
+TEST_WITH(read__only__these_entries_in_the_suites_order, NULL, tear_down)
 {
 	static const char *const bad[] = { "a,x", "", "a,", ",", "s-aa" };
+	char dir[SCRATCH_MAX], path[SCRATCH_MAX + 10];
 
-	assert_int_equal(parse("--suite x --only s-c,b", five), 0);
+	assert_int_equal(scratch_make(dir), 0);
+	scratch_put(dir, "s.json", five);
+	snprintf(path, sizeof(path), "%s/s.json", dir);
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
-		assert_int_equal(suite_choose(suite, bad[i], err, sizeof(err)), -EINVAL);
+		give("--transport tcp");
+		suite_free(suite);
+		assert_int_equal(suite_read(path, bad[i], n_args, args, &suite, err, sizeof(err)), -EINVAL);
 		assert_non_null(strstr(err, "is no entry of the suite; allowed: a, b, c, d, e"));
 	}
-	assert_int_equal(suite_choose(suite, "s-c,b", err, sizeof(err)), 0);
+	give("--suite x --only s-c,b --transport tcp");
+	suite_free(suite);
+	assert_int_equal(suite_read(path, "s-c,b", n_args, args, &suite, err, sizeof(err)), 0);
 	assert_int_equal(suite->n, 2);
 	assert_string_equal(suite->entries[0].id, "s-b");
 	assert_string_equal(suite->entries[1].cfg.name, "s-c");
 	assert_int_equal(suite->entries[1].alternatives.n, 2);
+	assert_int_equal(scratch_remove(dir), 0);
 }
 
 /* --- running --- */
@@ -514,7 +524,8 @@ TEST_WITH(report__damaged_suite_json__no_crash, set_up, report_rig_tear_down)
 	static const char *const odd[] = { ("{\"schema_version\": 2, \"entries\": [7, null, {\"id\": 5, \"steps\": [1, "
 					    "{\"clients\": \"a\"}]}, "
 		"{\"id\": \"\\\"><b>\", \"folder\": \"../..\", \"comparison\": {\"points\": [1, {\"candidates\": "
-		"[{\"rows\": [1]}]}]}}]}"), "{\"schema_version\": 2}", "{\"schema_version\": 1}", "[]", "" };
+		"[{\"rows\": [1]}]}]}, \"expectations\": [7, {}, {\"expected\": {\"metric\": 5, \"of\": \"<b>\"}, "
+		"\"reason\": \"<b>\", \"reference\": 0}]}]}"), "{\"schema_version\": 2}", "{\"schema_version\": 1}", "[]", "" };
 	char path[700], *text;
 	json_t *o;
 	size_t n;
