@@ -525,7 +525,8 @@ TEST_WITH(report__damaged_suite_json__no_crash, set_up, report_rig_tear_down)
 					    "{\"clients\": \"a\"}]}, "
 		"{\"id\": \"\\\"><b>\", \"folder\": \"../..\", \"comparison\": {\"points\": [1, {\"candidates\": "
 		"[{\"rows\": [1]}]}]}, \"expectations\": [7, {}, {\"expected\": {\"metric\": 5, \"of\": \"<b>\"}, "
-		"\"reason\": \"<b>\", \"reference\": 0}]}]}"), "{\"schema_version\": 2}", "{\"schema_version\": 1}", "[]", "" };
+		"\"reason\": \"<b>\", \"reference\": 0}]}]}"),
+		"{\"schema_version\": 2}", "{\"schema_version\": 1}", "[]", "" };
 	char path[700], *text;
 	json_t *o;
 	size_t n;
