@@ -77,8 +77,9 @@ static double memory_of(const struct loadgen_config *c, uint64_t bytes)
 	one.sizes = (struct opt_list){ .v = { bytes }, .n = 1 };
 	one.message_bytes = bytes;
 	c->wl->needs(&one, &needs);
-	/* Regions are registered when clients ask for them. */
-	regions = c->server ? 0 : (double)needs.region_bytes * (double)c->clients * c->n_rails;
+	/* Regions are registered when clients ask for them, and kept. Clients that follow others get further ones while
+	 * the server zeroes those: two more, of one client. */
+	regions = c->server ? 0 : (double)needs.region_bytes * (double)(c->clients + 2) * c->n_rails;
 	landings = (double)needs.landing_bytes * (double)(needs.landing_shared ? c->threads : c->clients) * c->n_rails;
 	return regions + landings + (double)bytes * (double)c->threads * c->n_rails;
 }
