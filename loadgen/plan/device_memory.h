@@ -31,6 +31,14 @@
 #define MEMORY_CLIENT_BYTES 3520.0
 #define MEMORY_TLS_BYTES (20 * 1024.0)	/* a TLS connection, at either end */
 #define MEMORY_TIME_WAIT_BYTES 300.0	/* kernel memory of a TCP connection in TIME_WAIT */
+/* Clients over sockets, measured in runs of --workload echo --transport tcp and tls with 10 to 10,000 clients and 2
+ * threads on each side over loopback, with kernel 6.18, OpenSSL 3.0 and glibc 2.36. */
+#define MEMORY_TLS_HELD_BYTES (17.5 * 1024)		/* a TLS connection that carries messages: at the server */
+#define MEMORY_TLS_CLIENT_HELD_BYTES (25.5 * 1024)	/* and at the generator */
+#define MEMORY_SOCKET_CLIENT_BYTES 2070.0		/* a client of the generator: objects and buffers */
+/* One end of a connection in the kernel: socket, file, place in epoll, small messages under way. It is the mean of
+ * kernel 6.18 and of 10,000 clients on kernel 6.1 (docs/workloads.md, "Beside TCP"). */
+#define MEMORY_SOCKET_KERNEL_BYTES 6100.0
 /* A connected queue pair in the kernel (CM ids and timewait, resources of READs and atomics) and in the process. */
 #define MEMORY_CONNECTION_KERNEL_BYTES 1900.0
 #define MEMORY_CONNECTION_PROCESS_BYTES 1100.0	/* librdmacm's id */

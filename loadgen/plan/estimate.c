@@ -6,6 +6,8 @@
  * - Each client has one queue pair, and each thread keeps a reserve of free ones. With --churn, queue pairs of clients
  *   that left stay in quarantine for REST_S.
  * - A TLS connection exists while its client connects, so descriptors and TLS memory peak while all clients connect.
+ * - Over sockets a client keeps one descriptor at each end, and with TLS its connection. Message buffers take memory only
+ *   once they are used, and a closed loop uses the same few again and again.
  * - A client holds a port of the RDMA connection manager and uses a TCP port, which then spends 60 s in TIME_WAIT. The
  *   two port spaces are separate but of the same size, so both run out at the same number.
  * - Resident memory is the sum of a process without clients, tables and buffers allocated at start, queues mapped by
@@ -28,6 +30,10 @@
 #define SERVER_FDS 9.0
 #define GENERATOR_FDS 9.0
 #define THREAD_FDS 6.0		/* a shard or worker: loop, channels, listeners */
+/* Without RDMA: a generator's own sockets and files, a worker's loop, and a shard's loop with its TLS listener. */
+#define SOCKET_GENERATOR_FDS 11.0
+#define SOCKET_WORKER_FDS 2.0
+#define SOCKET_SHARD_FDS 3.0
 #define SERVER_THREADS 2.0	/* main, log */
 #define GENERATOR_THREADS 2.0
 
@@ -89,6 +95,12 @@ static double connecting(const struct estimate_in *in)
 static double resting(const struct estimate_generator *g)
 {
 	return g->resting_per_s * REST_S + 2 * (double)g->alone;
+}
+
+/* TLS connections of a client that is held. */
+static double held_tls(const struct estimate_in *in)
+{
+	return in->transport == TRANSPORT_TLS ? (double)in->clients : 0;
 }
 
 /* TCP ports of one address used within PORT_REST_S: by clients, including connections made alone or again, and by the
@@ -227,6 +239,27 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 	end_set_memory(e, in, h, rss, s->own ? 0 : s->rss_bytes, h->kernel_bytes);
 }
 
+static void server_needs_sockets(const struct estimate_in *in, struct end *e)
+{
+	const struct estimate_server *s = &in->server;
+	const struct estimate_host *h = &in->server_host;
+	const struct sizes z = shard_sizes(in);
+	double n = (double)in->clients, shards = (double)(s->size.rails * s->size.threads);
+	double threads = s->own ? SERVER_THREADS + shards : s->process_threads;
+	double of_shard = SOCKET_SHARD_FDS + (in->transport == TRANSPORT_TCP);	/* and its listener */
+	double fds = s->own ? SERVER_FDS + of_shard * shards + watch_fds(h, 0, threads) : s->fds;
+	double rss = n * MEMORY_SERVER_CLIENT_BYTES + held_tls(in) * MEMORY_TLS_HELD_BYTES +
+		     (in->transport == TRANSPORT_TLS ? 0 : connecting(in) * MEMORY_TLS_BYTES);
+
+	end_set(e, ESTIMATE_fds, fds + n, h->nofile);
+	end_set(e, ESTIMATE_threads, threads, INFINITY);
+	if (s->own)
+		end_set(e, ESTIMATE_fds_at_start, (double)sizes_server_fds(&s->size), h->nofile);
+	e->use.kernel += n * MEMORY_SOCKET_KERNEL_BYTES;
+	rss += s->own ? MEMORY_SERVER_BYTES + server_tables(in, &z) : s->rss_bytes;
+	end_set_memory(e, in, h, rss, s->own ? 0 : s->rss_bytes, h->kernel_bytes);
+}
+
 /* --- the generator --- */
 
 static void generator_needs(const struct estimate_in *in, struct end *e)
@@ -266,10 +299,29 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 		       in->same_machine ? 0 : h->kernel_bytes);
 }
 
+static void generator_needs_sockets(const struct estimate_in *in, struct end *e)
+{
+	const struct estimate_generator *g = &in->generator;
+	const struct estimate_host *h = &in->generator_host;
+	double n = (double)in->clients, workers = (double)g->workers, threads = GENERATOR_THREADS + workers;
+
+	end_set(e, ESTIMATE_fds, SOCKET_GENERATOR_FDS + SOCKET_WORKER_FDS * workers + watch_fds(h, 0, threads) + n,
+		h->nofile);
+	end_set(e, ESTIMATE_fds_at_start,
+		(double)sizes_generator_fds(in->clients, g->phased ? in->clients : g->connecting, true), h->nofile);
+	end_set(e, ESTIMATE_ports, tcp_ports(in), h->ports - h->ports_resting);
+	end_set(e, ESTIMATE_threads, threads, INFINITY);
+	e->use.kernel += n * (MEMORY_SOCKET_KERNEL_BYTES + MEMORY_TIME_WAIT_BYTES);
+	end_set_memory(e, in, h,
+		       MEMORY_GENERATOR_BYTES + workers * (MEMORY_WORKER_BYTES + STEP_HISTS * HIST_BYTES) +
+		       n * MEMORY_SOCKET_CLIENT_BYTES + held_tls(in) * MEMORY_TLS_CLIENT_HELD_BYTES +
+		       (in->transport == TRANSPORT_TLS ? 0 : connecting(in) * MEMORY_TLS_BYTES), 0,
+		       in->same_machine ? 0 : h->kernel_bytes);
+}
+
 /* --- the table --- */
 
-/* For a run over sockets the plan shows only the server's limits and the memory that they let peers take. If both ends
- * share a device or machine, its limit applies to their sum. */
+/* If both ends share a device or machine, its limit applies to their sum. */
 size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTIMATE_ROWS_MAX])
 {
 	struct end ends[] = { [ESTIMATE_SERVER] = { .use = { 0 } }, [ESTIMATE_GENERATOR] = { .use = { 0 } } };
@@ -277,9 +329,12 @@ size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTI
 	size_t n = 0;
 
 	server_settings(in, &ends[ESTIMATE_SERVER]);
-	if (!in->over_sockets) {
+	if (in->transport == TRANSPORT_RDMA) {
 		server_needs(in, &ends[ESTIMATE_SERVER]);
 		generator_needs(in, &ends[ESTIMATE_GENERATOR]);
+	} else {
+		server_needs_sockets(in, &ends[ESTIMATE_SERVER]);
+		generator_needs_sockets(in, &ends[ESTIMATE_GENERATOR]);
 	}
 	for (enum estimate_resource r = 0; r < ESTIMATE_N; r++) {
 		bool of_device = r >= ESTIMATE_qps && r <= ESTIMATE_mws, of_machine = r >= ESTIMATE_kernel_bytes;

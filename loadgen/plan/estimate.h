@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/sizing/sizes.h"
+#include "common/wire/transport.h"
 #include "loadgen/plan/device_memory.h"
 
 /* Limits and free resources of a host before the run. */
@@ -52,7 +53,7 @@ struct estimate_generator {
 
 struct estimate_in {
 	uint64_t clients;
-	bool over_sockets;		/* the run uses sockets: the plan has few rows */
+	enum transport transport;
 	bool same_machine;		/* both hosts are one machine; only process limits differ */
 	struct estimate_host server_host, generator_host;
 	struct estimate_server server;

@@ -100,7 +100,7 @@ static void print_server(const struct plan *p)
 			(unsigned long long)s->size.threads, (unsigned long long)s->size.max_clients,
 			(unsigned long long)s->size.credits, (unsigned long long)s->size.message_bytes,
 			(unsigned long long)s->size.region_bytes);
-	if (!p->in.over_sockets &&
+	if (p->in.transport == TRANSPORT_RDMA &&
 	    (p->in.server_host.driver == MEMORY_OTHER || p->in.generator_host.driver == MEMORY_OTHER))
 		printf("Memory: what the queues of this RDMA driver take is not known; its figures are rough.\n");
 }

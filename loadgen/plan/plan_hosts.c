@@ -329,7 +329,7 @@ void hosts_fill(void *arg, uint64_t clients, struct estimate_in *out)
 	c.clients = clients;
 	c.threads = MIN(c.threads, clients);
 	*out = (struct estimate_in){ .clients = clients, .same_machine = h->same_machine,
-				     .over_sockets = c.transport != TRANSPORT_RDMA,
+				     .transport = (enum transport)c.transport,
 				     .server_host = h->server_host, .generator_host = h->generator_host };
 	generator_of(&c, &out->generator);
 	out->generator.memory_floor_ratio = (double)c.memory_floor_percent / 100;

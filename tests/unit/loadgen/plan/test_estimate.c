@@ -271,7 +271,7 @@ TEST(rows__over_sockets__what_the_server_allows_and_what_clients_could_take)
 	struct held_row held[HELD_N];
 	struct estimate_in in;
 
-	base.over_sockets = true;
+	base.transport = TRANSPORT_TCP;
 	base.server.size.transport_mask = 1u << TRANSPORT_TCP;
 	base.server.size.message_bytes = 1 << 20;
 	base.server.size.credits = 6;
@@ -283,6 +283,31 @@ TEST(rows__over_sockets__what_the_server_allows_and_what_clients_could_take)
 	assert_true(estimate_fits(row(ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER)));
 	look(2000);
 	assert_false(estimate_fits(row(ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER)));
+}
+
+/* Runs of --workload echo over loopback had these peaks with 10,000 clients and 2 threads on each side. */
+TEST(rows__sockets__as_runs_had)
+{
+	static const struct { enum transport transport; double server, generator, server_rss, generator_rss; } had[] = {
+		{ TRANSPORT_TCP, 10028, 10026, 43433984, 63868928 },
+		{ TRANSPORT_TLS, 10026, 10026, 225263616, 324149248 },
+	};
+
+	base.server_host.nofile = base.generator_host.nofile = 20000;
+	base.server_host.sampler_fds = base.generator_host.sampler_fds = 6;
+	for (size_t i = 0; i < N_ELEMENTS(had); i++) {
+		base.transport = had[i].transport;
+		base.server.size.transport_mask = 1u << had[i].transport;
+		look(10000);
+		assert_true(needed(ESTIMATE_fds, ESTIMATE_SERVER) == had[i].server);
+		assert_true(needed(ESTIMATE_fds, ESTIMATE_GENERATOR) == had[i].generator);
+		assert_true(fabs(needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) / had[i].server_rss - 1) < 0.15);
+		assert_true(fabs(needed(ESTIMATE_rss_bytes, ESTIMATE_GENERATOR) / had[i].generator_rss - 1) < 0.15);
+		assert_true(needed(ESTIMATE_ports, ESTIMATE_GENERATOR) == 10001);
+		assert_true(needed(ESTIMATE_threads, ESTIMATE_SERVER) == 4);
+		for (size_t k = 0; k < n; k++)
+			assert_true(rows[k].resource != ESTIMATE_qps && rows[k].resource != ESTIMATE_pinned_bytes);
+	}
 }
 
 TEST_EACH(set_up, NULL)
