@@ -35,6 +35,7 @@
  * threads on each side over loopback, with kernel 6.18, OpenSSL 3.0 and glibc 2.36. */
 #define MEMORY_TLS_HELD_BYTES (17.5 * 1024)		/* a TLS connection that carries messages: at the server */
 #define MEMORY_TLS_CLIENT_HELD_BYTES (25.5 * 1024)	/* and at the generator */
+#define MEMORY_TLS_RECORD_BYTES 16384.0			/* RFC 8446, 5.1 */
 #define MEMORY_SOCKET_CLIENT_BYTES 2070.0		/* a client of the generator: objects and buffers */
 /* One end of a connection in the kernel: socket, file, place in epoll, small messages under way. It is the mean of
  * kernel 6.18 and of 10,000 clients on kernel 6.1 (docs/workloads.md, "Beside TCP"). */

@@ -6,8 +6,8 @@
  * - Each client has one queue pair, and each thread keeps a reserve of free ones. With --churn, queue pairs of clients
  *   that left stay in quarantine for REST_S.
  * - A TLS connection exists while its client connects, so descriptors and TLS memory peak while all clients connect.
- * - Over sockets a client keeps one descriptor at each end, and with TLS its connection. Message buffers take memory only
- *   once they are used, and a closed loop uses the same few again and again.
+ * - Over sockets a client keeps one descriptor at each end, and with TLS its connection. Message buffers take memory
+ *   only once they are used, and a closed loop uses the same few again and again.
  * - A client holds a port of the RDMA connection manager and uses a TCP port, which then spends 60 s in TIME_WAIT. The
  *   two port spaces are separate but of the same size, so both run out at the same number.
  * - Resident memory is the sum of a process without clients, tables and buffers allocated at start, queues mapped by
@@ -97,10 +97,17 @@ static double resting(const struct estimate_generator *g)
 	return g->resting_per_s * REST_S + 2 * (double)g->alone;
 }
 
-/* TLS connections of a client that is held. */
-static double held_tls(const struct estimate_in *in)
+/* Memory of TLS connections of clients that are held. A message longer than a TLS record arrives in parts, and while it
+ * does its client keeps a buffer for it and one for the record. */
+static double held_tls_bytes(const struct estimate_in *in, double each)
 {
-	return in->transport == TRANSPORT_TLS ? (double)in->clients : 0;
+	double message = (double)in->generator.client.buffer_bytes;
+
+	if (in->transport != TRANSPORT_TLS)
+		return 0;
+	if (message > MEMORY_TLS_RECORD_BYTES)
+		each += message + MEMORY_TLS_RECORD_BYTES;
+	return (double)in->clients * each;
 }
 
 /* TCP ports of one address used within PORT_REST_S: by clients, including connections made alone or again, and by the
@@ -248,7 +255,7 @@ static void server_needs_sockets(const struct estimate_in *in, struct end *e)
 	double threads = s->own ? SERVER_THREADS + shards : s->process_threads;
 	double of_shard = SOCKET_SHARD_FDS + (in->transport == TRANSPORT_TCP);	/* and its listener */
 	double fds = s->own ? SERVER_FDS + of_shard * shards + watch_fds(h, 0, threads) : s->fds;
-	double rss = n * MEMORY_SERVER_CLIENT_BYTES + held_tls(in) * MEMORY_TLS_HELD_BYTES +
+	double rss = n * MEMORY_SERVER_CLIENT_BYTES + held_tls_bytes(in, MEMORY_TLS_HELD_BYTES) +
 		     (in->transport == TRANSPORT_TLS ? 0 : connecting(in) * MEMORY_TLS_BYTES);
 
 	end_set(e, ESTIMATE_fds, fds + n, h->nofile);
@@ -314,7 +321,7 @@ static void generator_needs_sockets(const struct estimate_in *in, struct end *e)
 	e->use.kernel += n * (MEMORY_SOCKET_KERNEL_BYTES + MEMORY_TIME_WAIT_BYTES);
 	end_set_memory(e, in, h,
 		       MEMORY_GENERATOR_BYTES + workers * (MEMORY_WORKER_BYTES + STEP_HISTS * HIST_BYTES) +
-		       n * MEMORY_SOCKET_CLIENT_BYTES + held_tls(in) * MEMORY_TLS_CLIENT_HELD_BYTES +
+		       n * MEMORY_SOCKET_CLIENT_BYTES + held_tls_bytes(in, MEMORY_TLS_CLIENT_HELD_BYTES) +
 		       (in->transport == TRANSPORT_TLS ? 0 : connecting(in) * MEMORY_TLS_BYTES), 0,
 		       in->same_machine ? 0 : h->kernel_bytes);
 }

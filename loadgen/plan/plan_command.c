@@ -231,7 +231,7 @@ int estimate_command(const struct loadgen_config *cfg)
 	struct plan p = { .cfg = cfg };
 	char err[512];
 
-	if (hosts_look(cfg, &p.hosts, err, sizeof(err))) {
+	if (hosts_look(cfg, true, &p.hosts, err, sizeof(err))) {
 		log_error("%s", err);
 		return UNKNOWN;
 	}

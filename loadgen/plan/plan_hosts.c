@@ -183,7 +183,7 @@ static void on_lost(void *arg, const char *why)
 
 static const struct sut_events sut_events = { .on_report = on_report, .on_lost = on_lost };
 
-static int ask(struct question *q)
+static int question_ask(struct question *q)
 {
 	int ret = sut_connect(&q->sut, q->err, q->err_size);
 
@@ -204,7 +204,14 @@ static void read_server(struct hosts *h)
 					 json_number_at(h->stats, "resources.machine_available_bytes");
 }
 
-int hosts_look(const struct loadgen_config *cfg, struct hosts *out, char *err, size_t err_size)
+void hosts_take_reports(struct hosts *h, json_t *info, json_t *stats)
+{
+	h->info = json_incref(info);
+	h->stats = json_incref(stats);
+	read_server(h);
+}
+
+int hosts_look(const struct loadgen_config *cfg, bool ask, struct hosts *out, char *err, size_t err_size)
 {
 	struct question q = { .hosts = out, .err = err, .err_size = err_size };
 	int ret;
@@ -215,8 +222,8 @@ int hosts_look(const struct loadgen_config *cfg, struct hosts *out, char *err, s
 	ret = q.sut.loop ? sut_find(&q.sut, err, err_size) : -ENOMEM;
 	if (!ret)
 		ret = look_here(out, &q.sut.addrs[0], err, err_size);
-	if (!ret && cfg->server) {
-		ret = ask(&q);
+	if (!ret && cfg->server && ask) {
+		ret = question_ask(&q);
 		if (!ret)
 			read_server(out);
 	} else if (!ret) {

@@ -18,10 +18,13 @@ struct hosts {
 	struct estimate_host generator_host, server_host;
 };
 
-/* Examines this machine and asks --server. `cfg` must outlive `out`. Returns 0, or -errno with a line in `err` that
- * says what failed and what to do; then there is nothing to free. */
-int hosts_look(const struct loadgen_config *cfg, struct hosts *out, char *err, size_t err_size)
+/* Examines this machine and, if `ask`, asks --server; otherwise hosts_take_reports must follow. `cfg` must outlive
+ * `out`. Returns 0, or -errno with a line in `err` that says what failed and what to do; then there is nothing to
+ * free. */
+int hosts_look(const struct loadgen_config *cfg, bool ask, struct hosts *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
+/* Takes a running server's reports INFO and STATS, which may be NULL. */
+void hosts_take_reports(struct hosts *h, json_t *info, json_t *stats);
 void hosts_free(struct hosts *h);
 
 /* An estimate_fill_fn; `arg` is a struct hosts. */

@@ -11,6 +11,7 @@
 #include "common/base/paths.h"
 #include "common/base/utf8.h"
 #include "loadgen/run/environment.h"
+#include "loadgen/plan/planned.h"
 #include "loadgen/ramp/ramp.h"
 #include "loadgen/report/report.h"
 #include "loadgen/cluster/team.h"
@@ -129,8 +130,22 @@ static bool write_files(const struct loadgen_config *cfg, struct results *result
 	return ok && reported && copied;
 }
 
-static enum run_exit finish(struct outcome *oc, struct results *results, int argc, char **argv, bool print,
-			    json_t **out)
+/* run.json, with what was planned beside what was used if `before` is what this machine had. */
+static json_t *make_run_json(const struct outcome *oc, struct hosts *before, const struct results *results, int argc,
+			     char **argv, enum run_exit status)
+{
+	json_t *run = run_json(oc, results, argc, argv, status);
+
+	if (run && json_object_set_new(run, "plan", before ? planned_json(before, oc->server_infos[0], run) :
+				       json_null())) {
+		json_decref(run);
+		run = NULL;
+	}
+	return run;
+}
+
+static enum run_exit finish(struct outcome *oc, struct hosts *before, struct results *results, int argc, char **argv,
+			    bool print, json_t **out)
 {
 	enum run_exit status;
 	json_t *run;
@@ -139,7 +154,7 @@ static enum run_exit finish(struct outcome *oc, struct results *results, int arg
 	results_event(results, "run_end", json_pack("{s:s, s:i}", "stop_reason", stop_reason_names[oc->stop_reason],
 						    "exit_status", exit_status_of(oc, results)));
 	status = exit_status_of(oc, results); /* again, since writing the event may have failed */
-	run = run_json(oc, results, argc, argv, status);
+	run = make_run_json(oc, before, results, argc, argv, status);
 	if (!run) {
 		log_error("this machine is out of memory: no run.json");
 		return EXIT_ENVIRONMENT;
@@ -213,6 +228,8 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 {
 	struct results *results;
 	struct outcome oc;
+	struct hosts before;
+	bool planned;
 	enum run_exit status = EXIT_ENVIRONMENT;
 	char err[512];
 
@@ -224,13 +241,16 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 		return status;
 	}
 	outcome_init(&oc, cfg);
+	planned = planned_look(cfg, &before);
 	if (ramp_run(&oc, results, err, sizeof(err))) {
 		log_error("%s", err);
 	} else {
 		err[0] = '\0';
 		take_files(cfg, results, oc.hosts);
-		status = finish(&oc, results, argc, argv, print && cfg->rank == 0, out);
+		status = finish(&oc, planned ? &before : NULL, results, argc, argv, print && cfg->rank == 0, out);
 	}
+	if (planned)
+		hosts_free(&before);
 	status = agree(cfg, results, status, err);
 	outcome_clear(&oc);
 	results_free(results);

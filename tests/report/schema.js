@@ -19,7 +19,7 @@ const optional = [
 	/^config\.(transport|transport_fell_back|tcp|stripe_min_bytes)$/,
 	/^server_config(\.\w+)*\.tcp$/,
 	/^steps\.\d+\.effective\.(server|generator)\.threads\.\d+\.tcp$/,
-	/^floor$/,
+	/^(floor|plan)$/,
 	/^hosts$/,
 	/^steps\.\d+\.(messages_total|saturated_hosts|hosts_skew)$/,
 	/^steps\.\d+\.drift\.(throughput|p99)_error_ratio$/,

@@ -151,6 +151,64 @@ static void show_slopes(struct page *p, double bytes)
 	add_lines(p, t, "generator", bytes);
 }
 
+/* --- planned and used --- */
+
+#define PLAN_MISSED 0.15		/* of what was used */
+#define PLAN_ROWS_MAX 64		/* a plan has fewer */
+
+static bool is_missed(const json_t *row)
+{
+	double ratio = json_number_at(row, "ratio");
+
+	return isfinite(ratio) && fabs(ratio - 1) > PLAN_MISSED;
+}
+
+/* A figure of a row of `plan`, in its resource's unit. */
+static const char *planned_figure(struct page *p, const json_t *row, const char *name)
+{
+	const char *resource = page_text_at(row, "resource", ""), *unit = strstr(resource, "_bytes");
+
+	return page_in_unit(p, json_number_at(row, name), unit && !unit[6] ? "bytes" : "");
+}
+
+const char *resources_plan_missed(struct page *p)
+{
+	const char *all = "";
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_at(p->run, "plan.rows"), i, row)
+		if (i < PLAN_ROWS_MAX && is_missed(row))
+			all = page_text(p, "%s%s%s (%s): %s planned, %s used", all, *all ? "; " : "",
+					page_text_at(row, "what", "?"), found_side_words(json_text_at(row, "side")),
+					planned_figure(p, row, "needed"), planned_figure(p, row, "used"));
+	return all;
+}
+
+static void show_planned(struct page *p)
+{
+	const char *missed = resources_plan_missed(p);
+	struct doc_table *t;
+	const json_t *row;
+	size_t i;
+
+	doc_heading(p->doc, "Planned and used");
+	if (!json_array_size(json_at(p->run, "plan.rows"))) {
+		doc_text(p->doc, "planned-none", "Not known: runs on several load hosts, against several servers, or "
+			 "of older versions have no plan.");
+		return;
+	}
+	doc_text(p->doc, "planned-said", "What the plan expects for %s, and the most that a step used. %s%s.",
+		 page_clients(p, json_number_at(p->run, "plan.clients")), *missed ? "Off by more than 15 % are " :
+		 "All that was measured is within 15 % of it", missed);
+	t = page_table(p, "planned", "Resources that a run measures.", "resource;side;planned;used;planned / used#");
+	json_array_foreach(json_at(p->run, "plan.rows"), i, row)
+		if (i < PLAN_ROWS_MAX && isfinite(json_number_at(row, "used")))
+			page_add(t, is_missed(row) ? DOC_WARN : DOC_PLAIN, "ssss2", page_text_at(row, "what", "?"),
+				 found_side_words(json_text_at(row, "side")), planned_figure(p, row, "needed"),
+				 planned_figure(p, row, "used"), json_number_at(row, "ratio"));
+}
+
 void section_resources(struct page *p)
 {
 	double bytes;
@@ -166,6 +224,7 @@ void section_resources(struct page *p)
 	else
 		doc_text(p->doc, "resources-none", "Nothing is known: both sides are read at the end of a step's "
 			 "measured time, and no step reached it.");
+	show_planned(p);
 }
 
 /* --- limits --- */

@@ -89,6 +89,14 @@ static void say_verdict(struct page *p, const char *where)
 			 "--judge all judges them", not_judged, json_array_size(verdict));
 }
 
+static void say_plan(struct page *p)
+{
+	const char *missed = resources_plan_missed(p);
+
+	if (*missed)
+		doc_text(p->doc, NULL, "Off the plan by more than 15 %%: %s.", missed);
+}
+
 void summary_add(struct page *p, const char *where)
 {
 	const char *detail = page_text_at(p->run, "run.stop_detail", "");
@@ -99,6 +107,7 @@ void summary_add(struct page *p, const char *where)
 	steps_say_caveats(p);
 	say_capacity(p);
 	say_offered(p);
+	say_plan(p);
 	say_verdict(p, where);
 	doc_text(p->doc, NULL, "Stopped: %s%s%s", page_text_at(p->run, "run.stop_reason", "unknown"), *detail ? ": " :
 		 "", detail);

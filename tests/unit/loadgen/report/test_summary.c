@@ -145,3 +145,20 @@ TEST(summary__sweep__a_row_for_each_rate)
 	json_decref(run);
 	free(text);
 }
+
+TEST(summary__plan__a_line_of_what_was_missed)
+{
+	json_t *run = json_pack("{s:[], s:{s:i, s:[{s:s, s:s, s:s, s:i, s:i, s:f}, {s:s, s:s, s:s, s:i, s:i, s:f},"
+				" {s:s, s:s, s:i, s:n, s:n}]}}", "steps", "plan", "clients", 10, "rows",
+				"resource", "fds", "what", "descriptors", "side", "server", "needed", 38, "used", 34,
+				"ratio", 38 / 34.,
+				"resource", "rss_bytes", "what", "resident memory", "side", "generator", "needed",
+				80 << 20, "used", 100 << 20, "ratio", 0.8,
+				"resource", "ports", "side", "generator", "needed", 11, "used", "ratio");
+	char *text = summary_of(run, "");
+
+	assert_non_null(strstr(text, "Off the plan by more than 15 %: resident memory (load generator): 80 MiB "
+				     "planned, 100 MiB used.\n"));
+	json_decref(run);
+	free(text);
+}

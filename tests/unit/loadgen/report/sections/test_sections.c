@@ -429,6 +429,19 @@ TEST(resources__steps_on_a_line__its_slope)
 	report_rig_expect(run, "cpu-used", "100", "0.80", "2", "0.80", NULL);
 }
 
+TEST(resources__plan__beside_what_was_used)
+{
+	report_rig_expect(run, "planned-none", NULL);
+	json_object_set_new(run, "plan", json_pack("{s:i, s:[{s:s, s:s, s:s, s:i, s:i, s:f}, {s:s, s:s, s:i, s:n}]}",
+						   "clients", 100, "rows", "resource", "rss_bytes", "what",
+						   "resident memory", "side", "server", "needed", 30 << 20, "used",
+						   20 << 20, "ratio", 1.5,
+						   "resource", "ports", "side", "generator", "needed", 11, "used"));
+	report_rig_expect(run, "planned-said", "100", "15 %", "30 MiB", "20 MiB", NULL);
+	report_rig_expect_row(run, "planned", "resident memory,server,");
+	assert_false(report_rig_has_row(REPORT_RIG_DIR, "planned", "ports"));
+}
+
 static json_t *network_side(bool loopback, int retransmits)
 {
 	json_t *port = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:f}", "device", "dev0", "netdev",

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Compares a plan with a run. See planned.h. */
+#include "loadgen/plan/planned.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "common/base/json_at.h"
+#include "common/base/log.h"
+#include "loadgen/analysis/read.h"
+
+/* Resources whose use a run knows: figures of `resources` and its `peak` in a step. The peak alone counts descriptors
+ * of clients that were connecting. */
+static const struct { enum estimate_resource resource; const char *name; bool only_peak; } figures[] = {
+	{ ESTIMATE_qps, "qps", false }, { ESTIMATE_cqs, "cqs", false }, { ESTIMATE_mrs, "mrs", false },
+	{ ESTIMATE_fds, "fds", true }, { ESTIMATE_threads, "threads", false },
+	{ ESTIMATE_pinned_bytes, "pinned_bytes", false }, { ESTIMATE_rss_bytes, "rss_bytes", false },
+};
+
+bool planned_look(const struct loadgen_config *cfg, struct hosts *out)
+{
+	char err[512];
+
+	if (loadgen_has_hosts(cfg) || loadgen_n_targets(cfg) > 1)
+		return false;
+	if (!hosts_look(cfg, false, out, err, sizeof(err)))
+		return true;
+	log_debug("this run has no plan: %s", err);
+	return false;
+}
+
+/* The most of a figure in any step; NAN: not known. */
+static double most_of(const json_t *run, const char *path)
+{
+	struct read_use use;
+
+	read_use(run, &(struct read_figure){ .path = path }, &use);
+	return use.most;
+}
+
+static double used_by(const json_t *run, const char *side, const char *name, bool only_peak)
+{
+	char path[96];
+	double peak;
+
+	snprintf(path, sizeof(path), "resources.%s.peak.%s", side, name);
+	peak = most_of(run, path);
+	if (only_peak)
+		return peak;
+	snprintf(path, sizeof(path), "resources.%s.%s", side, name);
+	return fmax(peak, most_of(run, path));
+}
+
+static double used_of(const json_t *run, const struct estimate_row *r)
+{
+	const char *server = estimate_side_names[ESTIMATE_SERVER], *generator = estimate_side_names[ESTIMATE_GENERATOR];
+
+	if (r->resource == ESTIMATE_kernel_bytes && r->side != ESTIMATE_GENERATOR)
+		return used_by(run, server, "machine_kernel_bytes", false);
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		if (figures[i].resource == r->resource)
+			return r->side != ESTIMATE_BOTH ?
+			       used_by(run, estimate_side_names[r->side], figures[i].name, figures[i].only_peak) :
+			       used_by(run, server, figures[i].name, figures[i].only_peak) +
+			       used_by(run, generator, figures[i].name, figures[i].only_peak);
+	return NAN;
+}
+
+static json_t *row_json(const json_t *run, const struct estimate_row *r)
+{
+	double used = used_of(run, r);
+
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "resource", estimate_resource_names[r->resource],
+			 "what", estimate_resource_titles[r->resource], "side", estimate_side_names[r->side],
+			 "needed", json_whole(r->needed), "limit", json_whole(r->limit), "used", json_whole(used),
+			 "ratio", json_number(r->needed / used));
+}
+
+json_t *planned_json(struct hosts *before, json_t *info, const json_t *run)
+{
+	struct estimate_row rows[ESTIMATE_ROWS_MAX];
+	double held = most_of(run, "connected_held");
+	json_t *stats = json_object_get(read_step(run, 0), "server_before"), *list;
+	struct estimate_in in;
+	size_t n;
+
+	if (!(held >= 1) || (before->cfg->server && (!info || !json_is_object(stats))))
+		return json_null();
+	if (before->cfg->server)
+		hosts_take_reports(before, info, stats);
+	/* Queues and tables are made for --clients, though a search may hold fewer. */
+	hosts_fill(before, before->cfg->clients, &in);
+	in.clients = (uint64_t)held;
+	n = estimate_rows(&in, rows);
+	list = json_array();
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, row_json(run, &rows[i]));
+	return json_pack("{s:I, s:o}", "clients", (json_int_t)in.clients, "rows", list);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Unit tests of loadgen/plan/planned.c: what was planned beside what a run used. */
+#include "tests/unit/helpers/unit.h"
+
+#include <math.h>
+
+#include "common/base/json_at.h"
+#include "loadgen/plan/planned.h"
+#include "loadgen/workloads/workloads.h"
+#include "tests/unit/helpers/analysis_run.h"
+
+static struct loadgen_config cfg;
+static struct hosts before;
+static json_t *run;
+
+static int set_up(void **state)
+{
+	char *argv[] = { "performance_test", NULL }, err[512];
+
+	(void)state;
+	loadgen_config_defaults(&cfg);
+	cfg.transport = TRANSPORT_TCP;
+	cfg.clients = 200;
+	assert_int_equal(loadgen_config_check(&cfg, 1, argv, err, sizeof(err)), 0);
+	assert_int_equal(workloads_apply(&cfg, 1, argv, err, sizeof(err)), 0);
+	before = (struct hosts){ .cfg = &cfg, .same_machine = true };
+	run = analysis_run();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	json_decref(run);
+	hosts_free(&before);
+	return 0;
+}
+
+static json_t *row(const json_t *plan, const char *resource, const char *side)
+{
+	return analysis_run_find(json_object_get(plan, "rows"), "resource", resource, side);
+}
+
+TEST(planned__most_of_all_steps__with_the_ratio)
+{
+	json_t *plan, *rss;
+
+	analysis_run_set(analysis_run_step(run, 1), "resources.server.peak",
+			 json_pack("{s:i, s:i}", "rss_bytes", 30000000, "fds", 77));
+	plan = planned_json(&before, NULL, run);
+	rss = row(plan, "rss_bytes", "server");
+	assert_true(json_number_at(plan, "clients") == 100);
+	assert_true(json_number_at(rss, "used") == 30000000);
+	assert_true(fabs(json_number_at(rss, "ratio") - json_number_at(rss, "needed") / 30000000) < 1e-6);
+	assert_true(json_number_at(row(plan, "rss_bytes", "generator"), "used") == 13000000);
+	/* Only a sample saw the descriptors at their peak. */
+	assert_true(json_number_at(row(plan, "fds", "server"), "used") == 77);
+	assert_true(json_is_null(json_object_get(row(plan, "fds", "generator"), "used")));
+	assert_true(json_is_null(json_object_get(row(plan, "fds", "generator"), "ratio")));
+	json_decref(plan);
+}
+
+TEST(planned__nobody_held_or_a_server_without_a_report__null)
+{
+	json_t *empty = json_pack("{s:[]}", "steps");
+
+	assert_true(json_is_null(planned_json(&before, NULL, empty)));
+	cfg.server = "127.0.0.1";
+	assert_true(json_is_null(planned_json(&before, NULL, run)));
+	json_decref(empty);
+}
+
+TEST_EACH(set_up, tear_down)
