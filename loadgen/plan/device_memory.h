@@ -36,10 +36,10 @@
 #define MEMORY_TLS_HELD_BYTES (17.5 * 1024)		/* a TLS connection that carries messages: at the server */
 #define MEMORY_TLS_CLIENT_HELD_BYTES (25.5 * 1024)	/* and at the generator */
 #define MEMORY_TLS_RECORD_BYTES 16384.0			/* RFC 8446, 5.1 */
+#define MEMORY_SOCKET_GENERATOR_BYTES 29.7e6		/* as MEMORY_GENERATOR_BYTES */
 #define MEMORY_SOCKET_CLIENT_BYTES 2070.0		/* a client of the generator: objects and buffers */
-/* One end of a connection in the kernel: socket, file, place in epoll, small messages under way. It is the mean of
- * kernel 6.18 and of 10,000 clients on kernel 6.1 (docs/workloads.md, "Beside TCP"). */
-#define MEMORY_SOCKET_KERNEL_BYTES 6100.0
+/* One end of a connection in the kernel: socket, file, place in epoll, small messages under way. */
+#define MEMORY_SOCKET_KERNEL_BYTES 5300.0
 /* A connected queue pair in the kernel (CM ids and timewait, resources of READs and atomics) and in the process. */
 #define MEMORY_CONNECTION_KERNEL_BYTES 1900.0
 #define MEMORY_CONNECTION_PROCESS_BYTES 1100.0	/* librdmacm's id */

@@ -320,7 +320,7 @@ static void generator_needs_sockets(const struct estimate_in *in, struct end *e)
 	end_set(e, ESTIMATE_threads, threads, INFINITY);
 	e->use.kernel += n * (MEMORY_SOCKET_KERNEL_BYTES + MEMORY_TIME_WAIT_BYTES);
 	end_set_memory(e, in, h,
-		       MEMORY_GENERATOR_BYTES + workers * (MEMORY_WORKER_BYTES + STEP_HISTS * HIST_BYTES) +
+		       MEMORY_SOCKET_GENERATOR_BYTES + workers * (MEMORY_WORKER_BYTES + STEP_HISTS * HIST_BYTES) +
 		       n * MEMORY_SOCKET_CLIENT_BYTES + held_tls_bytes(in, MEMORY_TLS_CLIENT_HELD_BYTES) +
 		       (in->transport == TRANSPORT_TLS ? 0 : connecting(in) * MEMORY_TLS_BYTES), 0,
 		       in->same_machine ? 0 : h->kernel_bytes);
