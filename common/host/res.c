@@ -29,6 +29,7 @@
 #include "common/host/proc_text.h"
 
 #define CAP_IPC_LOCK_BIT 14	/* linux/capability.h */
+#define CAP_SYS_RESOURCE_BIT 24	/* the same */
 #define PROC_TEXT_MAX	 8192	/* enough for status, and for the first CPU of cpuinfo */
 #define LINE_TEXT_MAX	 256
 
@@ -253,9 +254,9 @@ uint64_t res_raise_nofile(void)
 	return raise_limit(RLIMIT_NOFILE);
 }
 
-/* ib_umem_get() checks capable(CAP_IPC_LOCK), which only holds in the initial user namespace. That namespace maps each
- * id to itself (user_namespaces(7)). */
-static bool may_pin_without_limit(void)
+/* True if the kernel's capable() holds, which it only does in the initial user namespace. That namespace maps each id
+ * to itself (user_namespaces(7)). */
+static bool is_capable(unsigned capability_bit)
 {
 	char status[PROC_TEXT_MAX], map[LINE_TEXT_MAX];
 	uintmax_t inside, outside, length;
@@ -266,14 +267,15 @@ static bool may_pin_without_limit(void)
 		return false;
 	if (read_text("/proc/thread-self/status", status, sizeof(status)))
 		return false;
-	return proc_text_number(status, "CapEff", 16) >> CAP_IPC_LOCK_BIT & 1;
+	return proc_text_number(status, "CapEff", 16) >> capability_bit & 1;
 }
 
 uint64_t res_raise_memlock(void)
 {
 	rlim_t soft = raise_limit(RLIMIT_MEMLOCK);
 
-	return soft == RLIM_INFINITY || may_pin_without_limit() ? UINT64_MAX : soft;
+	/* ib_umem_get() lets CAP_IPC_LOCK pass. */
+	return soft == RLIM_INFINITY || is_capable(CAP_IPC_LOCK_BIT) ? UINT64_MAX : soft;
 }
 
 /* ---- environment ---- */
@@ -312,6 +314,15 @@ double res_cpus_of(const json_t *environment)
 double res_memory_of(const json_t *environment)
 {
 	return fmin(amount_at(environment, "memory_bytes"), amount_at(environment, "cgroup.memory_bytes"));
+}
+
+double res_tasks_of(const json_t *environment)
+{
+	const json_t *all = json_object_get(environment, "sysctls");
+	double soft = amount_at(environment, "rlimits.nproc.soft"), group = amount_at(environment, "cgroup.pids");
+	double machine = json_number_value(json_object_get(all, "kernel.threads-max"));
+
+	return fmin(fmin(soft, group), machine > 0 ? machine : NAN);
 }
 
 double res_port_range(const json_t *environment)
@@ -384,6 +395,12 @@ static json_t *rlimit_json(int resource)
 		return json_null();
 	return json_pack("{s:o, s:o}", "soft", limit_json(limit.rlim_cur), "hard",
 			 limit_json(limit.rlim_max));
+}
+
+/* The limit does not bind a process with CAP_SYS_RESOURCE (setrlimit(2)). */
+static json_t *nproc_json(void)
+{
+	return is_capable(CAP_SYS_RESOURCE_BIT) ? json_pack("{s:n, s:n}", "soft", "hard") : rlimit_json(RLIMIT_NPROC);
 }
 
 /* Reads the hypervisor's signature from CPUID leaf 0x40000000: "KVMKVMKVM", "TCGTCGTCGTCG", ... */
@@ -464,7 +481,7 @@ json_t *res_environment_json(void)
 	describe_machine(&m);
 	uname(&uts);	/* can fail only for a bad pointer */
 	is_emulated = m.accelerator && strcmp(m.accelerator, "tcg") == 0;
-	return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:b, s:b, s:o, s:{s:o, s:o}, s:o}",
+	return json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:b, s:b, s:o, s:{s:o, s:o, s:o}, s:o}",
 			 "kernel", string_or_null(uts.release),
 			 "cpu_model", string_or_null(m.cpu_model),
 			 "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
@@ -475,7 +492,7 @@ json_t *res_environment_json(void)
 			 "is_virtual_machine", *m.hypervisor || m.accelerator,
 			 "is_emulated_cpu", is_emulated,
 			 "hostname", string_or_null(uts.nodename),
-			 "rlimits", "nofile", rlimit_json(RLIMIT_NOFILE),
+			 "rlimits", "nproc", nproc_json(), "nofile", rlimit_json(RLIMIT_NOFILE),
 				    "memlock", rlimit_json(RLIMIT_MEMLOCK),
 			 "sysctls", sysctls_json());
 }

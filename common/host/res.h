@@ -62,7 +62,7 @@ uint64_t res_machine_memory_bytes(void);
  *   hypervisor          from the DMI names or CPUID if /proc/cpuinfo has the flag "hypervisor"
  *   accelerator         "tcg" or "kvm", from RAMPART_ACCELERATOR or CPUID
  *   is_virtual_machine, is_emulated_cpu (tcg)
- *   rlimits             {nofile{soft, hard}, memlock{soft, hard}}, null for unlimited
+ *   rlimits             {nofile{soft, hard}, memlock{soft, hard}, nproc{soft, hard}}, null for unlimited
  *   sysctls             {"net.core.somaxconn", ...}
  * Unknown values are null. The caller owns the reference; NULL if memory runs out. */
 json_t *res_environment_json(void) __attribute__((warn_unused_result));
@@ -70,6 +70,9 @@ json_t *res_environment_json(void) __attribute__((warn_unused_result));
  * of its control group if that is lower; NAN: not known. */
 double res_cpus_of(const json_t *environment);
 double res_memory_of(const json_t *environment);
+/* Processes and threads that such a process may have, those of others that the limit counts included: the lowest one of
+ * RLIMIT_NPROC, pids.max of its control group and kernel.threads-max; NAN: not known. */
+double res_tasks_of(const json_t *environment);
 /* Client ports of an environment (net.ipv4.ip_local_port_range), which may be of another host; NAN: not known. */
 double res_port_range(const json_t *environment);
 

@@ -260,6 +260,22 @@ json_t *port_read(const struct port *p)
 			 numbers(p, true));
 }
 
+static double amount_of(const json_t *reading, const char *name)
+{
+	double v = json_number_value(json_object_get(reading, name));
+
+	return v > 0 && v < 1e18 ? v : NAN;
+}
+
+double port_line_bits_per_s(const json_t *reading, const char **source)
+{
+	double netdev = amount_of(reading, "netdev_bits_per_s"), link = amount_of(reading, "link_bits_per_s");
+	bool software = json_is_true(json_object_get(reading, "software"));
+
+	*source = isfinite(netdev) ? "netdev" : isfinite(link) && !software ? "rdma_port" : NULL;
+	return isfinite(netdev) ? netdev : software ? NAN : link;
+}
+
 static json_t *calendar_json(void)
 {
 	char seconds[32], text[48];

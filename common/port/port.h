@@ -44,6 +44,10 @@ unsigned port_files(const struct port *p);
  * Documentation/ABI/stable/sysfs-class-infiniband, sysfs-class-net-statistics and sysfs-class-net of the kernel. */
 json_t *port_read(const struct port *p);
 
+/* Speed of the line behind a port, from a reading that another host may have made, and its source (docs/results.md,
+ * `line_source`): the interface's speed, otherwise the rate of a port of hardware. NAN and NULL: not known. */
+double port_line_bits_per_s(const json_t *reading, const char **source);
+
 /* Readings of n ports at one moment, as a new reference; NULL when out of memory:
  *   read_at              that moment by the wall clock, "2027-02-25T10:00:00.000Z"
  *   read_ns              that moment on the monotonic clock

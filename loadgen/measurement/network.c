@@ -139,15 +139,7 @@ static void add_netdev(struct growth *g, const json_t *begin, const json_t *end)
 
 static void find_line(struct growth *g, const json_t *end, double window_s)
 {
-	double netdev = amount(end, "netdev_bits_per_s"), link = amount(end, "link_bits_per_s");
-
-	if (netdev > 0) {
-		g->line_bits_per_s = netdev;
-		g->line_source = "netdev";
-	} else if (link > 0 && !json_is_true(json_object_get(end, "software"))) {
-		g->line_bits_per_s = link;
-		g->line_source = "rdma_port";
-	}
+	g->line_bits_per_s = port_line_bits_per_s(end, &g->line_source);
 	g->used_ratio = fmax(g->v[BYTES_OUT], g->v[BYTES_IN]) * 8 / window_s / g->line_bits_per_s;
 }
 

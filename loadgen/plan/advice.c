@@ -88,6 +88,16 @@ const char *advice_text(const struct estimate_in *in, const struct estimate_row 
 	case ESTIMATE_memory_at_start_bytes:
 	case ESTIMATE_memory_bytes: of_memory(in, r, text, size); break;
 	case ESTIMATE_threads:
+		snprintf(text, size, "room for %.0f more in ulimit -u, pids.max of the control group or "
+			 "kernel.threads-max, or fewer threads", ceil(r->needed - r->limit));
+		break;
+	case ESTIMATE_cpus:
+		snprintf(text, size, "%.0f CPUs, more load hosts, or a lower rate", ceil(r->needed));
+		break;
+	case ESTIMATE_line_bytes_per_s:
+		snprintf(text, size, "a link of %.1f Gbit/s, another rail, or a lower rate or --message-size",
+			 r->needed * 8 / 1e9);
+		break;
 	case ESTIMATE_rss_bytes:
 	case ESTIMATE_kernel_bytes:
 	case ESTIMATE_N: break;

@@ -229,7 +229,7 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 	end_set(e, ESTIMATE_mws, of_regions, rails * h->max_mw);
 	end_set_queues(e, &z, h, s->size.srq_depth, (double)z.clients * (double)in->generator.client.depth + EP_BATCH);
 	end_set(e, ESTIMATE_fds, fds + connecting(in), h->nofile);
-	end_set(e, ESTIMATE_threads, threads, INFINITY);
+	end_set(e, ESTIMATE_threads, threads, s->own ? h->tasks : INFINITY);
 	end_set(e, ESTIMATE_pinned_bytes, (s->own ? slab : s->pinned_bytes) + of_regions * region, h->memlock);
 	if (s->own) {
 		end_set(e, ESTIMATE_fds_at_start, (double)sizes_server_fds(&s->size), h->nofile);
@@ -259,7 +259,7 @@ static void server_needs_sockets(const struct estimate_in *in, struct end *e)
 		     (in->transport == TRANSPORT_TLS ? 0 : connecting(in) * MEMORY_TLS_BYTES);
 
 	end_set(e, ESTIMATE_fds, fds + n, h->nofile);
-	end_set(e, ESTIMATE_threads, threads, INFINITY);
+	end_set(e, ESTIMATE_threads, threads, s->own ? h->tasks : INFINITY);
 	if (s->own)
 		end_set(e, ESTIMATE_fds_at_start, (double)sizes_server_fds(&s->size), h->nofile);
 	e->use.kernel += n * MEMORY_SOCKET_KERNEL_BYTES;
@@ -292,7 +292,7 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 	end_set(e, ESTIMATE_fds_at_start,
 		(double)sizes_generator_fds(in->clients, g->phased ? in->clients : g->connecting, false), h->nofile);
 	end_set(e, ESTIMATE_ports, tcp_ports(in), h->ports - h->ports_resting);
-	end_set(e, ESTIMATE_threads, threads, INFINITY);
+	end_set(e, ESTIMATE_threads, threads, h->tasks);
 	end_set(e, ESTIMATE_pinned_bytes, pinned, h->memlock);
 	memory_add(&e->use, qps, memory_of_qp(h->driver, z.sq_depth, (double)g->inline_bytes));
 	memory_add(&e->use, rails * n, memory_of_connection(h->driver));
@@ -317,7 +317,7 @@ static void generator_needs_sockets(const struct estimate_in *in, struct end *e)
 	end_set(e, ESTIMATE_fds_at_start,
 		(double)sizes_generator_fds(in->clients, g->phased ? in->clients : g->connecting, true), h->nofile);
 	end_set(e, ESTIMATE_ports, tcp_ports(in), h->ports - h->ports_resting);
-	end_set(e, ESTIMATE_threads, threads, INFINITY);
+	end_set(e, ESTIMATE_threads, threads, h->tasks);
 	e->use.kernel += n * (MEMORY_SOCKET_KERNEL_BYTES + MEMORY_TIME_WAIT_BYTES);
 	end_set_memory(e, in, h,
 		       MEMORY_SOCKET_GENERATOR_BYTES + workers * (MEMORY_WORKER_BYTES + STEP_HISTS * HIST_BYTES) +
@@ -326,7 +326,27 @@ static void generator_needs_sockets(const struct estimate_in *in, struct end *e)
 		       in->same_machine ? 0 : h->kernel_bytes);
 }
 
+/* --- the load --- */
+
+static void load_needs(const struct estimate_in *in, struct end ends[])
+{
+	double server_line = (double)in->server.size.rails * in->server_host.line_bits_per_s / 8;
+	double generator_line = (double)in->generator.rails * in->generator_host.line_bits_per_s / 8;
+
+	end_set(&ends[ESTIMATE_SERVER], ESTIMATE_cpus, in->load.server_cpus, in->server_host.cpus);
+	end_set(&ends[ESTIMATE_GENERATOR], ESTIMATE_cpus, in->load.generator_cpus, in->generator_host.cpus);
+	end_set(&ends[ESTIMATE_SERVER], ESTIMATE_line_bytes_per_s, in->load.bytes_per_s, server_line);
+	end_set(&ends[ESTIMATE_GENERATOR], ESTIMATE_line_bytes_per_s, in->load.bytes_per_s, generator_line);
+}
+
 /* --- the table --- */
+
+/* True if both ends take a resource of one device or machine. A server that runs already has its threads. */
+static bool is_shared(const struct estimate_in *in, enum estimate_resource r)
+{
+	return in->same_machine && ((r >= ESTIMATE_qps && r <= ESTIMATE_mws) || r >= ESTIMATE_kernel_bytes ||
+				    r == ESTIMATE_cpus || (r == ESTIMATE_threads && in->server.own));
+}
 
 /* If both ends share a device or machine, its limit applies to their sum. */
 size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTIMATE_ROWS_MAX])
@@ -343,9 +363,10 @@ size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTI
 		server_needs_sockets(in, &ends[ESTIMATE_SERVER]);
 		generator_needs_sockets(in, &ends[ESTIMATE_GENERATOR]);
 	}
+	load_needs(in, ends);
 	for (enum estimate_resource r = 0; r < ESTIMATE_N; r++) {
-		bool of_device = r >= ESTIMATE_qps && r <= ESTIMATE_mws, of_machine = r >= ESTIMATE_kernel_bytes;
-		bool shared = in->same_machine && (of_device || of_machine) && server->has[r] && generator->has[r];
+		bool of_machine = r >= ESTIMATE_kernel_bytes;
+		bool shared = is_shared(in, r) && server->has[r] && generator->has[r];
 
 		for (enum estimate_side side = ESTIMATE_SERVER; side <= ESTIMATE_GENERATOR; side++)
 			if (ends[side].has[r] && !(shared && of_machine))

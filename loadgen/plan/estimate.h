@@ -21,6 +21,9 @@ struct estimate_host {
 	double nofile, memlock;			/* limits of the process */
 	double memory_bytes, available_bytes;	/* memory of the machine, or of the control group if that is less */
 	double kernel_bytes;			/* already used by the kernel (res_machine_kernel_bytes) */
+	double tasks;				/* processes and threads */
+	double cpus;				/* that its process may use at once */
+	double line_bits_per_s;			/* of the link; NAN also if both hosts are one machine: there is none */
 	double ports, ports_resting;		/* local ports of one address; those that TCP sockets occupy already */
 	/* Descriptors to watch a port of the device, and to sample the process and the machine, without those for its
 	 * threads and the control session; 0: no sampling. */
@@ -51,6 +54,12 @@ struct estimate_generator {
 	double memory_floor_ratio;	/* share of the machine's memory to keep free; 0: none */
 };
 
+/* The planned load; NAN where the rate of operations, or their CPU time, is not known. */
+struct estimate_load {
+	double bytes_per_s;		/* payload in each direction */
+	double server_cpus, generator_cpus;
+};
+
 struct estimate_in {
 	uint64_t clients;
 	enum transport transport;
@@ -58,6 +67,7 @@ struct estimate_in {
 	struct estimate_host server_host, generator_host;
 	struct estimate_server server;
 	struct estimate_generator generator;
+	struct estimate_load load;
 };
 
 /* The resources, in the order of the table. */
@@ -75,7 +85,9 @@ struct estimate_in {
 	X(fds, "descriptors, at the peak") \
 	X(fds_at_start, "descriptors, checked at start") \
 	X(ports, "local ports") \
-	X(threads, "threads") \
+	X(threads, "processes and threads") \
+	X(cpus, "CPUs") \
+	X(line_bytes_per_s, "payload on the link, a second") \
 	X(pinned_bytes, "registered memory") \
 	X(pinned_at_start_bytes, "registered memory, checked at start") \
 	X(memory_at_start_bytes, "memory that peers can take") \
@@ -111,6 +123,12 @@ size_t estimate_rows(const struct estimate_in *in, struct estimate_row rows[ESTI
 
 /* Memory that peers can make the server hold. */
 void estimate_held(const struct estimate_in *in, struct held_row rows[HELD_N]);
+
+/* Resources that depend on the load, whose need is only known with a rate and the figures of a run. */
+static inline bool estimate_is_of_load(enum estimate_resource r)
+{
+	return r == ESTIMATE_cpus || r == ESTIMATE_line_bytes_per_s;
+}
 
 /* True if the need is within the limit, or if there is no limit. */
 bool estimate_fits(const struct estimate_row *r);

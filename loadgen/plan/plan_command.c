@@ -47,7 +47,7 @@ static int status_of(const struct plan *p)
 	for (size_t i = 0; i < p->n; i++) {
 		if (!estimate_fits(&p->rows[i]))
 			return TOO_MANY;
-		if (is_unknown(&p->rows[i]))
+		if (is_unknown(&p->rows[i]) && !estimate_is_of_load(p->rows[i].resource))
 			status = UNKNOWN;
 	}
 	return status;
@@ -60,12 +60,26 @@ static bool is_bytes(enum estimate_resource r)
 	return r >= ESTIMATE_pinned_bytes;
 }
 
+/* Line rates are decimal. */
+static const char *rate(double bytes_per_s, char text[static 32])
+{
+	if (bytes_per_s < 1e6)
+		snprintf(text, 32, "%.0f KB/s", bytes_per_s / 1e3);
+	else
+		snprintf(text, 32, "%.1f MB/s", bytes_per_s / 1e6);
+	return text;
+}
+
 static const char *amount(enum estimate_resource r, double v, char text[static 32])
 {
 	if (isnan(v))
 		snprintf(text, 32, "?");
 	else if (isinf(v))
 		snprintf(text, 32, "-");
+	else if (r == ESTIMATE_line_bytes_per_s)
+		rate(v, text);
+	else if (r == ESTIMATE_cpus)
+		snprintf(text, 32, "%.2f", v);
 	else if (is_bytes(r) && v < 1048576)
 		snprintf(text, 32, "%.1f KiB", v / 1024);
 	else if (is_bytes(r))
@@ -75,9 +89,26 @@ static const char *amount(enum estimate_resource r, double v, char text[static 3
 	return text;
 }
 
-static void print_row(const struct estimate_row *r)
+/* The last column: whether it is enough, or why that is not known. */
+static const char *outcome_text(const struct plan *p, const struct estimate_row *r, char text[static 96])
 {
-	char needed[32], limit[32], share[32] = "-", clients[32] = "-";
+	const char *plain = is_unknown(r) ? "unknown" : isinf(r->limit) ? "" : estimate_fits(r) ? "fits" : "SHORT";
+	char each[32];
+
+	if (r->resource == ESTIMATE_line_bytes_per_s && isnan(r->limit))
+		return p->in.same_machine ? "no link: both ends are on this machine" :
+					    "unknown: the link has no known speed";
+	if (r->resource == ESTIMATE_line_bytes_per_s) {
+		snprintf(text, 96, "%s%s for each client", isnan(r->needed) ? "" : estimate_fits(r) ? "fits; " :
+			 "SHORT; ", rate(r->limit / (double)p->in.clients, each));
+		return text;
+	}
+	return plain;
+}
+
+static void print_row(const struct plan *p, const struct estimate_row *r)
+{
+	char text[96], needed[32], limit[32], share[32] = "-", clients[32] = "-";
 
 	if (isfinite(r->limit) && r->limit > 0 && isfinite(r->needed))
 		snprintf(share, sizeof(share), "%.1f %%", 100 * r->needed / r->limit);
@@ -86,7 +117,7 @@ static void print_row(const struct estimate_row *r)
 	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s  %s", estimate_resource_titles[r->resource],
 			estimate_side_names[r->side], amount(r->resource, r->needed, needed),
 			amount(r->resource, r->limit, limit), share, clients,
-			is_unknown(r) ? "unknown" : isinf(r->limit) ? "" : estimate_fits(r) ? "fits" : "SHORT");
+			outcome_text(p, r, text));
 }
 
 static void print_server(const struct plan *p)
@@ -150,7 +181,7 @@ static void print_plan(const struct plan *p)
 	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s", "resource", "host", "needed", "there is", "share",
 			"enough for");
 	for (size_t i = 0; i < p->n; i++)
-		print_row(&p->rows[i]);
+		print_row(p, &p->rows[i]);
 	printf("\n");
 	print_held(p);
 	print_end(p);
@@ -162,9 +193,12 @@ static json_t *row_json(const struct plan *p, const struct estimate_row *r)
 {
 	char set[256];
 
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "resource", estimate_resource_names[r->resource],
-			 "side", estimate_side_names[r->side], "needed", json_whole(r->needed), "limit",
-			 json_whole(r->limit),
+	bool whole = r->resource != ESTIMATE_cpus;
+
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "resource", estimate_resource_names[r->resource],
+			 "side", estimate_side_names[r->side], "needed", whole ? json_whole(r->needed) :
+			 json_number(r->needed), "limit", whole ? json_whole(r->limit) : json_number(r->limit),
+			 "limit_per_client", json_number(r->limit / (double)p->in.clients),
 			 "fits", is_unknown(r) ? json_null() : json_boolean(estimate_fits(r)), "clients",
 			 json_whole(r->clients), "set", json_string(advice_text(&p->in, r, set, sizeof(set))));
 }

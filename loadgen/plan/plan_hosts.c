@@ -3,6 +3,7 @@
 #include "loadgen/plan/plan_hosts.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "client/client.h"
 #include "common/base/json_at.h"
 #include "common/host/cgroup.h"
+#include "common/host/place.h"
 #include "common/host/res.h"
 #include "common/host/sample.h"
 #include "common/port/port.h"
@@ -55,6 +57,9 @@ void hosts_read(const json_t *environment, struct estimate_host *out)
 		.memory_bytes = res_memory_of(environment),
 		.available_bytes = NAN,
 		.kernel_bytes = NAN,
+		.tasks = res_tasks_of(environment),
+		.cpus = res_cpus_of(environment),
+		.line_bits_per_s = NAN,
 		.ports = res_port_range(environment),
 		.ports_resting = 0,
 	};
@@ -62,23 +67,55 @@ void hosts_read(const json_t *environment, struct estimate_host *out)
 
 /* --- this machine --- */
 
-/* Number of files that either program opens to watch the port. */
-static double files_of_port(const struct dev *d)
+/* Number of files that either program opens to watch the port, and the speed of its line. */
+static void look_at_port(const struct dev *d, double *files, double *line_bits_per_s)
 {
 	const struct port_id id = { .device = d->name, .number = d->port_num, .addr = d->addr,
 				    .software = dev_is_software(d) };
+	const char *source;
 	struct port *port;
-	double files;
+	json_t *reading;
 
+	*files = *line_bits_per_s = NAN;
 	if (port_open("/sys", &id, &port))
-		return NAN;
-	files = port_files(port);
+		return;
+	*files = port_files(port);
+	reading = port_read(port);
+	*line_bits_per_s = port_line_bits_per_s(reading, &source);
+	json_decref(reading);
 	port_close(port);
-	return files;
 }
 
-static int describe_device(const struct addr *local, const char *name, json_t **out, double *files, char *err,
-			   size_t err_size)
+/* Speed of the network interface that has the address; NAN: not known. */
+static double line_of_address(const struct addr *local)
+{
+	struct ifaddrs *all, *i;
+	double megabits = NAN;
+	char path[64];
+	FILE *file;
+
+	if (getifaddrs(&all))
+		return NAN;
+	for (i = all; i; i = i->ifa_next) {
+		struct addr a;
+
+		if (!i->ifa_addr || addr_from_sockaddr(i->ifa_addr, &a) || !addr_same_host(&a, local))
+			continue;
+		snprintf(path, sizeof(path), "/sys/class/net/%s/speed", i->ifa_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		/* An interface without a known speed reports -1, or a read error. */
+		if (fscanf(file, "%lf", &megabits) != 1)
+			megabits = NAN;
+		fclose(file);
+	}
+	freeifaddrs(all);
+	return megabits > 0 ? megabits * 1e6 : NAN;
+}
+
+static int describe_device(const struct addr *local, const char *name, json_t **out, double *files, double *line,
+			   char *err, size_t err_size)
 {
 	struct dev dev;
 	int ret = dev_open(local, name, &dev, err, err_size);
@@ -86,7 +123,7 @@ static int describe_device(const struct addr *local, const char *name, json_t **
 	if (ret)
 		return ret;
 	*out = dev_json(&dev);
-	*files = files_of_port(&dev);
+	look_at_port(&dev, files, line);
 	dev_close(&dev);
 	return 0;
 }
@@ -123,12 +160,14 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	json_t *device = rdma ? NULL : json_null(), *environment;
 	struct addr local = { 0 };
 	struct cgroup group;
-	double files = 0;
+	double files = 0, line = NAN;
 	int ret = rdma || cfg->server ? local_address(cfg, server, &local, err, err_size) : 0;
 
 	if (!ret && rdma)
-		ret = describe_device(&local, cfg->devices.n ? cfg->devices.name[0] : NULL, &device, &files, err,
-				      err_size);
+		ret = describe_device(&local, cfg->devices.n ? cfg->devices.name[0] : NULL, &device, &files, &line,
+				      err, err_size);
+	else if (!ret && cfg->server)
+		line = line_of_address(&local);
 	if (ret)
 		return ret;
 	h->same_machine = !cfg->server || addr_same_host(&local, server);
@@ -144,6 +183,9 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	hosts_read(environment, &h->generator_host);
 	json_decref(environment);
 	measure_own(&h->generator_host);
+	if (place_cpus() > 0)
+		h->generator_host.cpus = place_cpus();
+	h->generator_host.line_bits_per_s = h->same_machine ? NAN : line;
 	cgroup_find("", &group);
 	h->generator_host.port_fds = files;
 	h->generator_host.sampler_fds = cfg->sample_interval_ns ? SAMPLE_FILES + cgroup_n_files(&group) : 0;
@@ -196,7 +238,12 @@ static int question_ask(struct question *q)
 
 static void read_server(struct hosts *h)
 {
+	const char *source;
+
 	hosts_read(json_at(h->info, "environment"), &h->server_host);
+	if (!h->same_machine)
+		h->server_host.line_bits_per_s =
+			port_line_bits_per_s(json_array_get(json_at(h->stats, "network.ports"), 0), &source);
 	/* A running server has checked and pinned its memory already; its settings bound what clients add. */
 	h->server_host.memlock = INFINITY;
 	h->server_host.kernel_bytes = json_number_at(h->stats, "resources.machine_kernel_bytes");
@@ -328,6 +375,14 @@ static void generator_of(const struct loadgen_config *c, struct estimate_generat
 	};
 }
 
+/* Operations a second of all clients that the options ask for; NAN: a closed loop, or a search for the rate. */
+static double planned_rate(const struct loadgen_config *c)
+{
+	if (c->rate_per_client)
+		return (double)(c->rate_per_client * (c->active ? MIN(c->active, c->clients) : c->clients));
+	return c->rates.n && !c->find_rate ? (double)c->rates.v[c->rates.n - 1] : NAN;
+}
+
 void hosts_fill(void *arg, uint64_t clients, struct estimate_in *out)
 {
 	const struct hosts *h = arg;
@@ -339,6 +394,7 @@ void hosts_fill(void *arg, uint64_t clients, struct estimate_in *out)
 				     .transport = (enum transport)c.transport,
 				     .server_host = h->server_host, .generator_host = h->generator_host };
 	generator_of(&c, &out->generator);
+	out->load = (struct estimate_load){ planned_rate(&c) * (double)c.message_bytes, NAN, NAN };
 	out->generator.memory_floor_ratio = (double)c.memory_floor_percent / 100;
 	if (h->info)
 		server_that_runs(h, &out->server);

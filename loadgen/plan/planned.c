@@ -69,10 +69,12 @@ static double used_of(const json_t *run, const struct estimate_row *r)
 static json_t *row_json(const json_t *run, const struct estimate_row *r)
 {
 	double used = used_of(run, r);
+	bool whole = r->resource != ESTIMATE_cpus;
 
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "resource", estimate_resource_names[r->resource],
 			 "what", estimate_resource_titles[r->resource], "side", estimate_side_names[r->side],
-			 "needed", json_whole(r->needed), "limit", json_whole(r->limit), "used", json_whole(used),
+			 "needed", whole ? json_whole(r->needed) : json_number(r->needed), "limit",
+			 whole ? json_whole(r->limit) : json_number(r->limit), "used", json_whole(used),
 			 "ratio", json_number(r->needed / used));
 }
 

@@ -39,7 +39,7 @@ const optional = [
 	/^steps\.\d+\.server_(before|after)\.network\.ports\.\d+\.(netdev_)?counters\.[\w.-]+$/,
 	/^steps\.\d+\.resources\.(server|generator)\.payload_bytes$/,
 	/^environment\.server\.certificate_expires_at$/,
-	/^(environment\.(server|clients)|servers\.\d+\.environment|hosts\.\d+\.about)\.cgroup$/,
+	/^(environment\.(server|clients)|servers\.\d+\.environment|hosts\.\d+\.about)\.(cgroup|rlimits\.nproc)$/,
 	/^steps\.\d+\.(servers\.\d+\.)?resources\.(server\.|generator\.)?(machine_steal_ratio|cgroup_throttled_s)$/,
 	/^steps\.\d+\.(servers\.\d+\.)?server_(before|after)\.resources\.(machine_cpu_s|machine_steal_s|cgroup_throttled_s)$/,
 	/^resources_series\.(server|generator)\.cgroup_\w+$/,

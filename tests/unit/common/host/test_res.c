@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/json_at.h"
 #include "common/host/res.h"
 
 #define MIB		 (UINT64_C(1) << 20)
@@ -387,6 +388,20 @@ TEST(environment_of_another_host__machine_and_group__the_lower_one)
 	assert_of("{}", NAN, NAN);
 }
 
+TEST(environment_of_another_host__processes_and_threads__the_lowest_limit)
+{
+	json_auto_t *env = json_loads("{\"rlimits\": {\"nproc\": {\"soft\": 300}}, \"cgroup\": {\"pids\": 200}, "
+				      "\"sysctls\": {\"kernel.threads-max\": 63421}}", 0, NULL);
+
+	assert_true(res_tasks_of(env) == 200);
+	json_object_del(env, "cgroup");
+	assert_true(res_tasks_of(env) == 300);
+	json_object_del(env, "rlimits");
+	assert_true(res_tasks_of(env) == 63421);
+	json_object_del(env, "sysctls");
+	assert_true(isnan(res_tasks_of(env)));
+}
+
 TEST(environment_rlimits__lowered_soft_limit__shown)
 {
 	struct rlimit old;
@@ -398,6 +413,9 @@ TEST(environment_rlimits__lowered_soft_limit__shown)
 	assert_non_null(env);
 	assert_limit(env, "nofile", RLIMIT_NOFILE);
 	assert_limit(env, "memlock", RLIMIT_MEMLOCK);
+	/* With CAP_SYS_RESOURCE it does not bind. */
+	if (!json_is_null(json_at(env, "rlimits.nproc.soft")))
+		assert_limit(env, "nproc", RLIMIT_NPROC);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 }
 

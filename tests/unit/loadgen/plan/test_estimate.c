@@ -26,6 +26,7 @@ static int set_up(void **state)
 		.driver = MEMORY_RXE, .max_qp = 1048560, .max_qp_wr = 1048576, .max_cq = 1048576, .max_cqe = 32767,
 		.max_mr = 524287, .max_mw = 524287, .max_srq_wr = 1048576, .nofile = 4096, .memlock = INFINITY,
 		.memory_bytes = 16 * GIB, .available_bytes = 15 * GIB, .kernel_bytes = 0.1 * GIB, .ports = 28232,
+		.tasks = 1000, .cpus = 4, .line_bits_per_s = NAN,
 	};
 
 	(void)state;
@@ -208,8 +209,7 @@ TEST(short_of__every_resource__has_an_advice)
 	in = look(100);
 	for (size_t i = 0; i < n; i++) {
 		/* What has no limit of its own is part of the machine's memory, or of nothing. */
-		if (rows[i].resource == ESTIMATE_threads || rows[i].resource == ESTIMATE_rss_bytes ||
-		    rows[i].resource == ESTIMATE_kernel_bytes)
+		if (rows[i].resource == ESTIMATE_rss_bytes || rows[i].resource == ESTIMATE_kernel_bytes)
 			continue;
 		rows[i].limit = rows[i].needed / 2;
 		assert_string_not_equal(advice_text(&in, &rows[i], text, sizeof(text)), "");
@@ -283,6 +283,32 @@ TEST(rows__over_sockets__what_the_server_allows_and_what_clients_could_take)
 	assert_true(estimate_fits(row(ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER)));
 	look(2000);
 	assert_false(estimate_fits(row(ESTIMATE_memory_at_start_bytes, ESTIMATE_SERVER)));
+}
+
+/* Both processes count in the limit of the user, the control group and the machine. */
+TEST(threads__one_machine__their_sum)
+{
+	base.server_host.tasks = base.generator_host.tasks = 7;
+	look(100);
+	assert_true(needed(ESTIMATE_threads, ESTIMATE_BOTH) == 8);
+	assert_false(estimate_fits(row(ESTIMATE_threads, ESTIMATE_BOTH)));
+	assert_true(estimate_fits(row(ESTIMATE_threads, ESTIMATE_SERVER)));
+	base.same_machine = false;
+	look(100);
+	assert_true(estimate_fits(row(ESTIMATE_threads, ESTIMATE_SERVER)));
+	assert_true(row(ESTIMATE_threads, ESTIMATE_SERVER)->limit == 7);
+}
+
+TEST(line__two_rails__twice_the_speed_for_the_load)
+{
+	base.same_machine = false;
+	base.server_host.line_bits_per_s = base.generator_host.line_bits_per_s = 5e9;
+	base.generator.rails = 2;
+	base.load.bytes_per_s = 700e6;
+	look(1000);
+	assert_true(row(ESTIMATE_line_bytes_per_s, ESTIMATE_SERVER)->limit == 625e6);
+	assert_false(estimate_fits(row(ESTIMATE_line_bytes_per_s, ESTIMATE_SERVER)));
+	assert_true(estimate_fits(row(ESTIMATE_line_bytes_per_s, ESTIMATE_GENERATOR)));
 }
 
 /* Runs of --workload echo over loopback had these peaks with 10,000 clients and 2 threads on each side. */
