@@ -125,6 +125,7 @@ struct loadgen_config {
 	bool quiet, verify, details;
 	bool trace_each;		/* one of several runs: its file of raw times has its name in it */
 	bool allow_redirect;		/* follow a GRANT that names another host */
+	const char *from;		/* plan: folder of an earlier run; NULL: none */
 	bool plan;			/* `performance_test plan`: nothing is run */
 	bool message_auth;		/* messages carry tags */
 	struct tuning tuning;

@@ -184,6 +184,10 @@ static const struct opt options[] = {
 	  "its clients (docs/results.md, \"One at a time\"). With 0 it is not known whether a failure was graceful. A "
 	  "search (`--find-capacity`, `--find-rate`) has none. `--memory-floor` and `--cpu-floor` are limits of the "
 	  "machines, not times." },
+	{ .name = "from", .group = "output", .type = OPT_STRING, .offset = AT(from), .metavar = "DIR",
+	  .help = "plan only: take the CPU time of messages and connections from the run in DIR.",
+	  .more = "Its transport, workload and message size must be those of the plan (docs/capacity.md, \"Before the "
+	  "run\")." },
 	TUNING_OPT_GID_INDEX(TUNING_AT),
 	{ .name = "hosts", .group = "hosts", .type = OPT_UINT, .offset = AT(hosts), .min = 1, .max = HOSTS_MAX,
 	  .metavar = "N", .def = "1", .needs = "lead|join|cluster",
@@ -414,6 +418,7 @@ static const struct opt options[] = {
 
 const struct opts_spec loadgen_options = {
 	.program = "performance_test",
+	.hidden = "from",
 	.usage = "[report DIR | doctor | plan] [options]",
 	.summary = "Ramps up the number of RDMA clients on a rampart server, or one that it starts, and holds all\n"
 		   "clients of a step connected at once. Measures connecting, throughput, latency and resources.\n"

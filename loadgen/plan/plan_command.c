@@ -103,6 +103,9 @@ static const char *outcome_text(const struct plan *p, const struct estimate_row 
 			 "SHORT; ", rate(r->limit / (double)p->in.clients, each));
 		return text;
 	}
+	if (r->resource == ESTIMATE_cpus && isnan(r->needed))
+		return p->cfg->from ? "not known: that run has no CPU time of connecting, for --churn" :
+				      "not known: --from DIR of a run takes it from there";
 	return plain;
 }
 
@@ -267,6 +270,11 @@ int estimate_command(const struct loadgen_config *cfg)
 
 	if (hosts_look(cfg, true, &p.hosts, err, sizeof(err))) {
 		log_error("%s", err);
+		return UNKNOWN;
+	}
+	if (cfg->from && measured_open(cfg->from, cfg, &p.hosts.measured, err, sizeof(err))) {
+		log_error("%s", err);
+		hosts_free(&p.hosts);
 		return UNKNOWN;
 	}
 	hosts_fill(&p.hosts, cfg->clients, &p.in);

@@ -264,6 +264,7 @@ int hosts_look(const struct loadgen_config *cfg, bool ask, struct hosts *out, ch
 	int ret;
 
 	*out = (struct hosts){ .cfg = cfg };
+	measured_init(&out->measured);
 	snprintf(err, err_size, "this machine is out of memory");
 	sut_init(&q.sut, cfg, NULL, "", ev_default_loop(EVFLAG_AUTO), &sut_events, &q);
 	ret = q.sut.loop ? sut_find(&q.sut, err, err_size) : -ENOMEM;
@@ -387,6 +388,7 @@ void hosts_fill(void *arg, uint64_t clients, struct estimate_in *out)
 {
 	const struct hosts *h = arg;
 	struct loadgen_config c = *h->cfg;
+	double rate;
 
 	c.clients = clients;
 	c.threads = MIN(c.threads, clients);
@@ -394,7 +396,12 @@ void hosts_fill(void *arg, uint64_t clients, struct estimate_in *out)
 				     .transport = (enum transport)c.transport,
 				     .server_host = h->server_host, .generator_host = h->generator_host };
 	generator_of(&c, &out->generator);
-	out->load = (struct estimate_load){ planned_rate(&c) * (double)c.message_bytes, NAN, NAN };
+	rate = planned_rate(&c);
+	if (isnan(rate))
+		rate = h->measured.messages_per_s;
+	out->load = (struct estimate_load){ rate * (double)c.message_bytes,
+					    measured_cpus(&h->measured.server, rate, (double)c.churn_per_s),
+					    measured_cpus(&h->measured.generator, rate, (double)c.churn_per_s) };
 	out->generator.memory_floor_ratio = (double)c.memory_floor_percent / 100;
 	if (h->info)
 		server_that_runs(h, &out->server);

@@ -10,12 +10,14 @@
 
 #include "loadgen/config/config.h"
 #include "loadgen/plan/estimate.h"
+#include "loadgen/plan/measured.h"
 
 struct hosts {
 	const struct loadgen_config *cfg;
 	json_t *info, *stats;		/* the server's reports; NULL without --server */
 	bool same_machine;
 	struct estimate_host generator_host, server_host;
+	struct measured measured;	/* of --from */
 };
 
 /* Examines this machine and, if `ask`, asks --server; otherwise hosts_take_reports must follow. `cfg` must outlive

@@ -81,18 +81,18 @@ static json_t *row_json(const json_t *run, const struct estimate_row *r)
 json_t *planned_json(struct hosts *before, json_t *info, const json_t *run)
 {
 	struct estimate_row rows[ESTIMATE_ROWS_MAX];
-	double held = most_of(run, "connected_held");
+	double most = most_of(run, "connected_peak");
 	json_t *stats = json_object_get(read_step(run, 0), "server_before"), *list;
 	struct estimate_in in;
 	size_t n;
 
-	if (!(held >= 1) || (before->cfg->server && (!info || !json_is_object(stats))))
+	if (!(most >= 1) || (before->cfg->server && (!info || !json_is_object(stats))))
 		return json_null();
 	if (before->cfg->server)
 		hosts_take_reports(before, info, stats);
-	/* Queues and tables are made for --clients, though a search may hold fewer. */
+	/* Queues and tables are made for --clients, though a search may have fewer. */
 	hosts_fill(before, before->cfg->clients, &in);
-	in.clients = (uint64_t)held;
+	in.clients = (uint64_t)fmin(most, ESTIMATE_CLIENTS_MAX);
 	n = estimate_rows(&in, rows);
 	list = json_array();
 	for (size_t i = 0; i < n; i++)

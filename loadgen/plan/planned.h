@@ -13,8 +13,8 @@
  * hosts or servers, or this machine could not be examined. */
 bool planned_look(const struct loadgen_config *cfg, struct hosts *out) __attribute__((warn_unused_result));
 
-/* `plan` of run.json (docs/results.md) for the most clients that a step of `run` held. `info` is the server's INFO, or
- * NULL. null if no client was held, or a server that was running sent no report. NULL when out of memory. */
+/* `plan` of run.json (docs/results.md) for the most clients that a step of `run` had connected. `info` is the server's
+ * INFO, or NULL. null if no client connected, or a server that was running sent no report. NULL when out of memory. */
 json_t *planned_json(struct hosts *before, json_t *info, const json_t *run);
 
 #endif

@@ -25,6 +25,7 @@ static int set_up(void **state)
 	assert_int_equal(workloads_apply(&cfg, 1, argv, err, sizeof(err)), 0);
 	before = (struct hosts){ .cfg = &cfg, .same_machine = true };
 	run = analysis_run();
+	analysis_run_set(analysis_run_step(run, 2), "connected_peak", json_integer(100));
 	return 0;
 }
 
@@ -60,7 +61,7 @@ TEST(planned__most_of_all_steps__with_the_ratio)
 	json_decref(plan);
 }
 
-TEST(planned__nobody_held_or_a_server_without_a_report__null)
+TEST(planned__nobody_connected_or_a_server_without_a_report__null)
 {
 	json_t *empty = json_pack("{s:[]}", "steps");
 
