@@ -9,13 +9,16 @@
 #include "common/base/log.h"
 #include "loadgen/analysis/read.h"
 
-/* Resources whose use a run knows: figures of `resources` and its `peak` in a step. The peak alone counts descriptors
- * of clients that were connecting. */
-static const struct { enum estimate_resource resource; const char *name; bool only_peak; } figures[] = {
-	{ ESTIMATE_qps, "qps", false }, { ESTIMATE_cqs, "cqs", false }, { ESTIMATE_mrs, "mrs", false },
-	{ ESTIMATE_fds, "fds", true }, { ESTIMATE_threads, "threads", false },
-	{ ESTIMATE_pinned_bytes, "pinned_bytes", false }, { ESTIMATE_rss_bytes, "rss_bytes", false },
+/* Resources whose use a run knows: figures of `resources` at the end of a step's measured time, and of its `peak`. Only
+ * the peak counts descriptors of clients that were connecting. Only the end has registered memory to the byte: samples
+ * count pages. */
+struct figure { enum estimate_resource resource; const char *name; bool has_peak, has_end; };
+static const struct figure figures[] = {
+	{ ESTIMATE_qps, "qps", true, true }, { ESTIMATE_cqs, "cqs", true, true }, { ESTIMATE_mrs, "mrs", true, true },
+	{ ESTIMATE_fds, "fds", true, false }, { ESTIMATE_threads, "threads", true, true },
+	{ ESTIMATE_pinned_bytes, "pinned_bytes", false, true }, { ESTIMATE_rss_bytes, "rss_bytes", true, true },
 };
+static const struct figure kernel = { ESTIMATE_kernel_bytes, "machine_kernel_bytes", false, true };
 
 bool planned_look(const struct loadgen_config *cfg, struct hosts *out)
 {
@@ -38,31 +41,24 @@ static double most_of(const json_t *run, const char *path)
 	return use.most;
 }
 
-static double used_by(const json_t *run, const char *side, const char *name, bool only_peak)
+static double used_by(const json_t *run, enum estimate_side side, const struct figure *f)
 {
-	char path[96];
-	double peak;
+	char peak[96], end[96];
 
-	snprintf(path, sizeof(path), "resources.%s.peak.%s", side, name);
-	peak = most_of(run, path);
-	if (only_peak)
-		return peak;
-	snprintf(path, sizeof(path), "resources.%s.%s", side, name);
-	return fmax(peak, most_of(run, path));
+	snprintf(peak, sizeof(peak), "resources.%s.peak.%s", estimate_side_names[side], f->name);
+	snprintf(end, sizeof(end), "resources.%s.%s", estimate_side_names[side], f->name);
+	return fmax(f->has_peak ? most_of(run, peak) : NAN, f->has_end ? most_of(run, end) : NAN);
 }
 
 static double used_of(const json_t *run, const struct estimate_row *r)
 {
-	const char *server = estimate_side_names[ESTIMATE_SERVER], *generator = estimate_side_names[ESTIMATE_GENERATOR];
-
-	if (r->resource == ESTIMATE_kernel_bytes && r->side != ESTIMATE_GENERATOR)
-		return used_by(run, server, "machine_kernel_bytes", false);
+	if (r->resource == kernel.resource && r->side != ESTIMATE_GENERATOR)
+		return used_by(run, ESTIMATE_SERVER, &kernel);
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
 		if (figures[i].resource == r->resource)
-			return r->side != ESTIMATE_BOTH ?
-			       used_by(run, estimate_side_names[r->side], figures[i].name, figures[i].only_peak) :
-			       used_by(run, server, figures[i].name, figures[i].only_peak) +
-			       used_by(run, generator, figures[i].name, figures[i].only_peak);
+			return r->side != ESTIMATE_BOTH ? used_by(run, r->side, &figures[i]) :
+			       used_by(run, ESTIMATE_SERVER, &figures[i]) +
+			       used_by(run, ESTIMATE_GENERATOR, &figures[i]);
 	return NAN;
 }
 

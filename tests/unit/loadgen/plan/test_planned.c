@@ -61,6 +61,19 @@ TEST(planned__most_of_all_steps__with_the_ratio)
 	json_decref(plan);
 }
 
+/* A sample counts pages, which differ from the planned bytes by much where there are few. */
+TEST(planned__registered_memory__not_of_samples)
+{
+	json_t *plan;
+
+	analysis_run_set(analysis_run_step(run, 2), "resources.generator.peak",
+			 json_pack("{s:i}", "pinned_bytes", 36864));
+	cfg.transport = TRANSPORT_RDMA;
+	plan = planned_json(&before, NULL, run);
+	assert_true(json_number_at(row(plan, "pinned_bytes", "generator"), "used") == 29184);
+	json_decref(plan);
+}
+
 TEST(planned__nobody_connected_or_a_server_without_a_report__null)
 {
 	json_t *empty = json_pack("{s:[]}", "steps");
