@@ -43,6 +43,10 @@ for t in tcp tls; do
         ".config.transport == \"$t\"" '.environment.clients.rdma_device == null' '.environment.server.rdma_device == null' \
         "[.steps[].connect_ns.socket_connect.count > 0] | unique == [$([[ $t == tcp ]] && echo true || echo false)]" \
         '[.steps[].connect_ns | .rdma_connect.count, .qp_setup.count] | unique == [0]'
+    holds "$t: run.json has the plan beside what was used" $t-echo '.plan.clients == 100' \
+        '[.plan.rows[] | select(.resource == "fds") | (.ratio - 1 | fabs) < 0.15] == [true, true]'
+    gives "$t: plan --from takes the CPU time of a message from that run" 0 'CPUs +both +[0-9]+\.[0-9]+ ' \
+        "${bin}performance_test" plan --environment native "${over[@]}" --clients 100 --from "$results"/*-"$t-echo"
     at=main moves "$t: pingpong" $t-pingpong "--workload pingpong --steps 2"
     at=main moves "$t: small messages that share records" $t-small \
         "--workload small --coalesce 8 --inflight 16 --steps 4 --message-size 64"
