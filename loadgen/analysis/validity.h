@@ -30,8 +30,8 @@
 	 * those of the quota: `cgroup_throttled_s` of `resources` says which side. */ \
 	X(cpu_stolen, step_is_stolen(s, SIDE_SERVER) || step_is_stolen(s, SIDE_GENERATOR), "CPU stolen", \
 	  "a hypervisor gave CPU time of a machine to others: repeat it, or use a machine with CPUs of its own") \
-	/* More than 1 % of the machine's CPU time in the measured time, and a tick of 10 ms, as on burstable \
-	 * instances: `machine_steal_ratio` of `resources` says which side. */ \
+	/* More than `--max-steal` of the machine's CPU time in the measured time, and a tick of 10 ms, as on \
+	 * burstable instances: `machine_steal_ratio` of `resources` says which side. */ \
 	X(replies_missing, s->replies_missing, "replies missing", \
 	  "replies were missing 15 s after the measured time") \
 	/* Clients that had left and were not back count, too. */ \

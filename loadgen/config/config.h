@@ -106,6 +106,7 @@ struct loadgen_config {
 	int judge;			/* enum judge */
 	uint64_t floor;			/* clients that connect one at a time before and after the steps */
 	uint64_t seed;
+	uint64_t max_steal_percent;	/* of a machine's CPU time; more marks the step */
 	uint64_t memory_floor_percent, cpu_floor_percent;	/* the ramp stops below; 0: it does not */
 	uint64_t timeout_ns;		/* longest time for one stage of connecting */
 	uint64_t step_timeout_ns;	/* to connect all clients of a step; 0: derived */

@@ -237,6 +237,12 @@ static const struct opt options[] = {
 	  .max = 60 * NS_PER_S, .metavar = "SECONDS", .def = "0.1",
 	  .help = "A step whose hosts began to measure further apart than this is marked.",
 	  .more = "The flag is `skew` (docs/results.md)." },
+	{ .name = "max-steal", .group = "time", .type = OPT_UINT, .offset = AT(max_steal_percent), .min = 0,
+	  .max = 100, .metavar = "PERCENT", .def = "1",
+	  .help = "A step from which a hypervisor took more of a machine's CPU time than this is marked.",
+	  .more = "The flag is `cpu_stolen`, and the step confirms nothing (docs/results.md, \"Validity flags\"). On a "
+	  "machine that always loses some, a larger share lets steps be judged; their figures are then those of a "
+	  "slower machine." },
 	{ .name = "memory-floor", .group = "time", .type = OPT_UINT, .offset = AT(memory_floor_percent), .min = 0,
 	  .max = 99, .metavar = "PERCENT", .def = "5",
 	  .help = "Stop when either machine has less than this share of its memory available; 0: never.",

@@ -147,6 +147,7 @@ struct step {
 	/* The caller sets these up to `rate` after step_new. */
 	uint32_t of_all;		/* the step's clients on all hosts; 0: this host has all of them */
 	double cpus;			/* CPUs this process may use (place_cpus); 0: not known */
+	double max_steal_ratio;		/* --max-steal */
 	uint32_t senders_of_all;	/* as `senders`, on all hosts */
 	uint64_t rate;			/* operations per second the clients of all hosts were to begin; 0: no --rate */
 	int64_t server_connected;	/* the server's own count once all clients were connected; -1: unknown */

@@ -6,7 +6,7 @@
 #include "common/base/json_at.h"
 #include "loadgen/measurement/step.h"
 
-#define LOST_RATIO 0.01
+#define THROTTLED_RATIO 0.01
 /* /proc/stat counts in ticks of 10 ms (USER_HZ), so the difference of two readings may be one tick too large. */
 #define TICK_S 0.01
 
@@ -44,25 +44,26 @@ void step_add_lost(json_t *resources, struct step_lost lost)
 	json_object_set_new(resources, "cgroup_throttled_s", json_number(lost.throttled_s));
 }
 
-static bool is_stolen(struct step_lost l)
+static bool is_stolen(const struct step *s, struct step_lost l)
 {
-	return l.stolen_s - TICK_S > LOST_RATIO * l.machine_s;
+	return l.stolen_s - TICK_S > s->max_steal_ratio * l.machine_s;
 }
 
-static bool is_throttled(struct step_lost l)
+static bool is_throttled(const struct step *s, struct step_lost l)
 {
-	return l.throttled_s > LOST_RATIO * l.window_s;
+	(void)s;
+	return l.throttled_s > THROTTLED_RATIO * l.window_s;
 }
 
-static bool has_lost(const struct step *s, enum series_side side, bool (*judge)(struct step_lost l))
+static bool has_lost(const struct step *s, enum series_side side, bool (*judge)(const struct step *, struct step_lost))
 {
 	if (side == SIDE_GENERATOR)
-		return judge(step_lost_here(s));
+		return judge(s, step_lost_here(s));
 	if (!s->n_targets)
-		return judge(step_lost_between(s->begin.server, s->end.server));
+		return judge(s, step_lost_between(s->begin.server, s->end.server));
 	for (uint32_t i = 0; i < s->n_targets; i++)
-		if (judge(step_lost_between(s->targets[i].reports[STEP_REPORT_BEGIN],
-					    s->targets[i].reports[STEP_REPORT_END])))
+		if (judge(s, step_lost_between(s->targets[i].reports[STEP_REPORT_BEGIN],
+					       s->targets[i].reports[STEP_REPORT_END])))
 			return true;
 	return false;
 }

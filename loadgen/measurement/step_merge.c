@@ -414,6 +414,7 @@ int step_merge_begin(const struct step *leader, uint32_t target, struct step **o
 	s->senders = 0;
 	s->senders_of_all = leader->senders_of_all;
 	s->rate = leader->rate;
+	s->max_steal_ratio = leader->max_steal_ratio;
 	s->server_connected = leader->server_connected;
 	s->idle = leader->idle;
 	s->server_ended = leader->server_ended;

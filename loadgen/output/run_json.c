@@ -78,7 +78,7 @@ static json_t *config_json(const struct loadgen_config *c)
 	return json_pack("{s:I, s:s, s:s, s:b, s:s, s:o, s:s?, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b,"
 			 " s:I, s:b, s:b, s:o, s:I, s:o,"
 			 " s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:s, s:o, s:b, s:I,"
-			 " s:I, s:s?, s:b, s:f, s:f, s:f, s:f, s:o}",
+			 " s:I, s:s?, s:b, s:f, s:f, s:f, s:f, s:f, s:o}",
 		"floor", (json_int_t)c->floor, "judge", loadgen_judge_names[c->judge], "transport",
 		transport_names[c->transport], "transport_fell_back", c->fell_back, "workload",
 		loadgen_workload_names[c->workload], "steps", steps, "server", c->server, "duration_s",
@@ -98,7 +98,8 @@ static json_t *config_json(const struct loadgen_config *c)
 		"tuning", tuning_json(&c->tuning),
 		"message_auth", c->message_auth, "coalesce", (json_int_t)c->coalesce, "clients", (json_int_t)c->clients,
 		"slo", c->slo_text, "find_capacity", c->find_capacity, "reconnect_s", (double)c->reconnect_ns / 1e9,
-		"sample_interval_s", (double)c->sample_interval_ns / 1e9, "memory_floor_ratio",
+		"sample_interval_s", (double)c->sample_interval_ns / 1e9, "max_steal_ratio",
+		(double)c->max_steal_percent / 100, "memory_floor_ratio",
 		(double)c->memory_floor_percent / 100, "cpu_floor_ratio", (double)c->cpu_floor_percent / 100,
 		"tcp", tcp_options_json(&c->sock.tcp));
 }

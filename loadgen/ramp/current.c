@@ -104,6 +104,7 @@ int current_begin(struct current *c, const struct crew *crew, uint64_t bytes, ui
 	}
 	c->step->of_all = c->total;
 	c->step->cpus = place_cpus();
+	c->step->max_steal_ratio = (double)c->cfg->max_steal_percent / 100;
 	set_senders(c, crew, suts->n);
 	c->step->baseline = suts_baseline(suts);
 	c->begin_s = results_elapsed_s(c->results);

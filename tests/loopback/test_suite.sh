@@ -73,7 +73,7 @@ is "--suite: a chapter for each entry, which leads to the run's report" \
 
 # ---- does this need RDMA?
 
-start need "${bin}performance_test" "${tls_options[@]}" --environment native --compare transport=tcp,tls --slo 'p99<10s' \
+start need "${bin}performance_test" "${tls_options[@]}" "${steal[@]}" --environment native --compare transport=tcp,tls --slo 'p99<10s' \
     --price 0.04 --steps 2,4 --repeat 3 --duration 0.3 --warmup 0.1 --threads 1 --quiet --output "$tmp/need"
 end_of need 200
 need_says() { # NAME CONDITION

@@ -14,7 +14,7 @@ const validate = schemas.getSchema("run.schema.json");
 
 // Fields that may be missing: what older runs lack, and what there is only where it happened.
 const optional = [
-	/^config\.(slo|find_capacity|clients|judge|floor|iterations|warmup_iterations|rates_per_s|find_rate)$/,
+	/^config\.(slo|find_capacity|clients|judge|floor|iterations|warmup_iterations|rates_per_s|find_rate|max_steal_ratio)$/,
 	/^steps\.\d+\.(started_s|ended_s|histograms|slo|probe|hard_failure)$/,
 	/^config\.(transport|transport_fell_back|tcp|stripe_min_bytes)$/,
 	/^server_config(\.\w+)*\.tcp$/,

@@ -40,6 +40,7 @@ static int set_up(void **state)
 	cfg.wl = &messages;
 	cfg.inflight = 1;
 	assert_int_equal(step_new(4, 64, 1, &s), 0);
+	s->max_steal_ratio = 0.01;
 	s->measured = true;
 	s->begin.now_ns = 100 * NS_PER_S;
 	s->end.now_ns = 110 * NS_PER_S;
@@ -93,6 +94,8 @@ TEST(stolen__generator__above_1_per_cent_of_its_machine)
 	s->end.machine.steal_ns += 3 * TENTH_S / 10;
 	assert_lost(true, false);
 	assert_true(step_is_stolen(s, SIDE_GENERATOR) && !step_is_stolen(s, SIDE_SERVER));
+	s->max_steal_ratio = 0.02;	/* --max-steal 2 */
+	assert_lost(false, false);
 }
 
 TEST(stolen__server__above_1_per_cent_of_its_machine)
