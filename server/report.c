@@ -162,7 +162,7 @@ static json_t *int_or_null(bool known, uint64_t v)
 	return known ? json_integer((json_int_t)v) : json_null();
 }
 
-/* CPU time of the machine, and what of it this process could not get. */
+/* Adds the machine's CPU time, the part that a hypervisor took, and how long our control group was throttled. */
 static void add_cpu_time(json_t *o)
 {
 	struct res_machine_cpu cpu;

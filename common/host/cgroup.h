@@ -29,7 +29,7 @@ enum cgroup_figure {
 	CGROUP_MEMORY_BYTES,		/* memory in use, page cache included */
 	CGROUP_CACHE_BYTES,		/* part of it: page cache, which the kernel frees if memory is short */
 	CGROUP_MEMORY_HITS,		/* times that the group reached its limit */
-	CGROUP_OOM_KILLS,		/* processes that were killed because it could not be kept */
+	CGROUP_OOM_KILLS,		/* processes killed because memory could not stay below the limit */
 	CGROUP_FIGURES
 };
 

@@ -274,7 +274,7 @@ uint64_t res_raise_memlock(void)
 {
 	rlim_t soft = raise_limit(RLIMIT_MEMLOCK);
 
-	/* ib_umem_get() lets CAP_IPC_LOCK pass. */
+	/* ib_umem_get() does not apply the limit to a process with CAP_IPC_LOCK. */
 	return soft == RLIM_INFINITY || is_capable(CAP_IPC_LOCK_BIT) ? UINT64_MAX : soft;
 }
 

@@ -228,8 +228,9 @@ struct step_lost step_lost_between(const json_t *begin, const json_t *end);
 struct step_lost step_lost_here(const struct step *s);
 /* Adds `machine_steal_ratio` and `cgroup_throttled_s` to a side's resources. */
 void step_add_lost(json_t *resources, struct step_lost lost);
-/* True if more than 1 % of a machine's CPU time was stolen, or if the control group's threads were stopped for more
- * than 1 % of the measured time. SIDE_GENERATOR: on any load host; SIDE_SERVER: of any server. */
+/* True if more than max_steal_ratio of a machine's CPU time, and one clock tick, was stolen; or if the control group's
+ * threads were stopped for more than 1 % of the measured time. SIDE_GENERATOR: on any load host; SIDE_SERVER: of any
+ * server. */
 bool step_is_stolen(const struct step *s, enum series_side side);
 bool step_is_throttled(const struct step *s, enum series_side side);
 /* Keeps these two of this machine's generator in the step, for step_pack. */

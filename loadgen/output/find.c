@@ -74,7 +74,7 @@ static bool is_capped(const struct outcome *oc, uint32_t clients)
 	return false;
 }
 
-/* --- what lies between the ends --- */
+/* --- numbers between the ends --- */
 
 static bool is_between(const struct capacity_row *row, const struct capacity_result *c)
 {
@@ -131,7 +131,7 @@ static json_t *between_json(const struct outcome *oc, const struct capacity_resu
 
 /* --- in words --- */
 
-/* What the tries say of the ends. */
+/* Writes both ends of the interval, with the tries of each. */
 static void say_ends(const struct outcome *oc, const struct capacity_result *c, char *text, size_t size)
 {
 	const char *what = oc->cfg->find_rate ? "operations a second" : "clients";
@@ -140,8 +140,8 @@ static void say_ends(const struct outcome *oc, const struct capacity_result *c, 
 
 	snprintf(low, sizeof(low), "%u %s met the SLO in %u of %u tries", l->clients, what, l->agree, l->tries);
 	if (!l->clients)
-		snprintf(text, size, "%u %s missed the SLO in %u of %u tries, and fewer were not found to meet it",
-			 u->clients, what, u->agree, u->tries);
+		snprintf(text, size, "%u %s missed the SLO in %u of %u tries, and no smaller number was found to meet "
+			 "it", u->clients, what, u->agree, u->tries);
 	else if (c->inconclusive && *find_hosts_at_limit(oc, u->clients, hosts, sizeof(hosts)))
 		snprintf(text, size, "at least %u: %s; with %u, %s", l->clients, low, u->clients, hosts);
 	else if (c->inconclusive)
@@ -173,7 +173,7 @@ static const char *doubt_text(const struct capacity_result *c)
 	if (c->confirmed || c->inconclusive || (!c->lower.clients && c->upper.tries >= CAPACITY_TRIES))
 		return "";
 	if (c->exhausted)
-		return "; not confirmed: the search ended after its most probes";
+		return "; not confirmed: the search ended at its maximum number of probes";
 	if (c->lower.unsteady + c->upper.unsteady)
 		return "; not confirmed: too many of these tries were not steady, or were disturbed";
 	return c->scatters ? "; not confirmed: tries disagree up to the most that were tried" :
@@ -204,8 +204,12 @@ static const char *break_reason(const struct outcome *oc, const struct capacity_
 	if (oc->cfg->sizes.n > 1)
 		return "several message sizes: each has a breaking point of its own";
 	if (!c->lower.clients && !c->upper.clients)
-		return "no step was judged";
-	if (!c->upper.clients)
+		return c->scatters ? "each number of clients broke in some tries, and none in all" :
+				     "no step was judged";
+	if (!c->upper.clients && c->scatters)
+		snprintf(text, size, "nothing broke up to %u clients; some larger numbers broke in some tries, and none "
+			 "in all", c->lower.clients);
+	else if (!c->upper.clients)
 		snprintf(text, size, "nothing broke up to %u clients, the most that were tried", c->lower.clients);
 	else
 		snprintf(text, size, "%s", broke ? broke : "not all clients were held");

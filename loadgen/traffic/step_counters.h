@@ -22,7 +22,7 @@
 	X(STEP_U64, late, STEP_ADD, "")			/* open loop: operations sent over 1 ms after they were due */ \
 	X(STEP_U64, checked, STEP_ADD, "verified.checked")	/* operations whose data were compared (--verify) */ \
 	X(STEP_U64, corrupt, STEP_ADD, "verified.corrupt")	/* operations whose data were wrong */ \
-	X(STEP_U64, psns_exchanged, STEP_ADD, "psns.exchanged")	/* two a live connection */ \
+	X(STEP_U64, psns_exchanged, STEP_ADD, "psns.exchanged")	/* two for each connection made */ \
 	X(STEP_U64, psns_shared, STEP_ADD, "")		/* of these, PSNs that another live connection had already */ \
 	X(STEP_U64, psns_redrawn, STEP_ADD, "psns.redrawn")	/* by clients, because they were in use */ \
 	X(STEP_U64, psn_verified, STEP_ADD, "")		/* connections whose PSNs were compared with the device's */ \
