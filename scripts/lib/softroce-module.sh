@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Whether this kernel has the module rdma_rxe, and how it gets it: the one place that knows the distributions' packages.
-# Sourced by scripts/softroce, which has die, note and root; root is "" except in tests, where the machine is made of
-# files below it.
-# shellcheck disable=SC2154  # those
+# Finds out whether this kernel has the module rdma_rxe, and how it gets it: only this file knows the packages of the
+# distributions. scripts/softroce sources it and has die, note and root; root is "" except in tests, where it is the
+# folder with the files of a made-up machine.
+# shellcheck disable=SC2154  # scripts/softroce sets root
 
 # True if this kernel's configuration can be read and leaves rdma_rxe out: no package has the module for it then.
 kernel_lacks_rxe() {
@@ -66,7 +66,7 @@ find_package() {
     [[ ! $other ]] || remedy="$installer $other, and reboot into that kernel"
 }
 
-# Says how this kernel gets rdma_rxe: a command that loads it, or why there is none (status 3).
+# Prints the command with which this kernel gets rdma_rxe, or why there is none (status 3).
 module() {
     if module_is_there rdma_rxe; then
         echo "modprobe rdma_rxe"
@@ -95,7 +95,7 @@ install_module() {
                 "apt-get full-upgrade, and reboot (or use: scripts/softroce vm)"
         words=(env DEBIAN_FRONTEND=noninteractive "${words[@]}" --no-install-recommends)
     fi
-    # What is installed is no answer to a question on stdout.
+    # stdout is for the answers of this script, such as that of `status`, not for the package manager's output.
     "${words[@]}" "$package" >&2 || die 3 "${words[*]} $package failed"
     module_is_there rdma_rxe ||
         die 3 "$package is installed, but has no rdma_rxe for kernel $release (or use: scripts/softroce vm)"

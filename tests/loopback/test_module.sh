@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/softroce on kernels without rdma_rxe: which package has it, and what `up --install` does. Kernels, package lists
-# and this machine's files are made up; nothing is installed.
+# scripts/softroce on kernels without rdma_rxe: which package has it, and what `up --install` does. Kernels, package
+# lists and this machine's files are made up; nothing is installed.
 # here
 # shellcheck disable=SC2016  # the fakes expand it
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # performance_test doctor in eleven situations: it finds what is wrong with the machine, and the command that it prints
-# mends it when pasted into a shell. At last performance_test runs without a device.
+# mends it when pasted into a shell. Finally performance_test runs without a device.
 # shellcheck disable=SC2016,SC2317  # some is for another shell to expand, some is called by name
 
 . tests/soft_roce/lib.sh

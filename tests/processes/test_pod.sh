@@ -23,7 +23,8 @@ limits='{"version":2,"cpus":0.5,"memory_bytes":536870912,"pids":300}'
 matches "doctor names the limits" "$("${bin}performance_test" doctor)" \
     'version 2\): CPUs 0.5, memory 512 MiB, processes and threads 300'
 
-"${bin}performance_test" plan --environment native "${over[@]}" --clients 50 --json "$tmp/plan.json" >"$tmp/plan.txt" 2>&1
+"${bin}performance_test" plan --environment native "${over[@]}" --clients 50 \
+    --json "$tmp/plan.json" >"$tmp/plan.txt" 2>&1
 holds "the plan has the pod's memory and CPUs" plan '.server.threads == 1' \
     "[.rows[] | select(.resource == \"memory_bytes\") | .limit < $((512 << 20)) and .limit > $((200 << 20))] == [true]"
 

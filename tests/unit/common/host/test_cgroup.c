@@ -164,7 +164,7 @@ TEST(find__container_that_sees_its_group_only__limits_at_the_mount)
 	assert_limits(1, INFINITY, GIB, INFINITY);
 	find("4:memory:/kube/pod7/sub\n", NULL);
 	assert_limits(1, INFINITY, 4096, INFINITY);
-	/* A group that is not below the mount, or is said to be above it. */
+	/* The group is not below the mount, or its path leads out of it. */
 	find("4:memory:/kube/pod77/sub\n", NULL);
 	assert_limits(1, INFINITY, GIB, INFINITY);
 	find("4:memory:/kube/pod7/../pod7/sub\n", NULL);

@@ -22,7 +22,7 @@
 			fail_msg("%s is %f, not %f", #a, a_, b_); \
 	} while (0)
 
-static char dir[SCRATCH_MAX];	/* in the place of the root folder */
+static char dir[SCRATCH_MAX];	/* stands for the root folder */
 static bool has_proc;		/* it is there; the tear-down removes it */
 static struct sampler *sampler;
 static struct sample now;

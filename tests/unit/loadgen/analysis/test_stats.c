@@ -362,8 +362,8 @@ TEST(line__noise__holds_the_truth_in_95_of_100)
 	assert_in_range(base, 930, 970);
 }
 
-/* In how many of a thousand trials the interval contains the true slope of a line through 20 values whose noise partly
- * stays for the next one. */
+/* Returns in how many of a thousand trials the interval contains the true slope of a line through 20 values whose noise
+ * partly stays for the next one. */
 static int slope_coverage(struct line (*line)(const double *, const double *, size_t), double resemblance)
 {
 	uint64_t seed = 4321;

@@ -11,7 +11,7 @@
 
 #define PORT "/sys/class/infiniband/rxe0/ports/1"
 
-/* What scripts/softroce answers; NULL: a command that loads the module. */
+/* The reason that scripts/softroce gives for the module being missing; NULL: it prints a command that loads it. */
 static const char *no_module;
 
 int beside_ask(const char *relative, const char *const words[], char *line, size_t size)

@@ -12,7 +12,7 @@
 
 #define BUILT_IN "/lib/modules/6.1.0-13-amd64/modules.builtin"
 
-/* What scripts/softroce answers. */
+/* The answer of scripts/softroce: its exit status and its line. */
 static int script_status;
 static const char *script_line;
 

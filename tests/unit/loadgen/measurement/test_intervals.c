@@ -31,7 +31,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Adds an interval of 0.25 s in which so many operations took `p99_ns`. */
+/* Adds an interval of 0.25 s in which this number of operations ended, each after `p99_ns`. */
 static void add(double messages_per_s, double p99_ns, uint64_t samples)
 {
 	double before_s = s.n ? s.v[s.n - 1].t_s : 0;

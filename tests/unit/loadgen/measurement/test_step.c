@@ -334,7 +334,7 @@ TEST(residual__nothing_to_compare__nan)
 
 /* ---- steadiness ---- */
 
-/* Collects a step with as many intervals, of a rising throughput. */
+/* Collects a step with this number of intervals, whose throughput rises. */
 static void collect_intervals(int n, double rise)
 {
 	s->intervals.n = 0;

@@ -123,7 +123,7 @@ static void iterate_for_long(struct worker *w, enum worker_order order)
 	}
 }
 
-/* Runs a step of so many seconds. Without a known end, operations take that long. */
+/* Returns how many intervals a step of `s` seconds has. Unless end_known, it is --iterations that take that long. */
 static double intervals_in(double s, bool end_known)
 {
 	double n;

@@ -332,7 +332,7 @@ TEST(psns__distinct_and_read_back__by_what_is_known)
 	s->psn_mismatches = 0;
 	assert_string_equal(result_of("psns"), "inconclusive");
 	assert_measured("psns", "2 not distinct (perhaps those of connections that were lost)");
-	/* What the server read back counts, too. */
+	/* Mismatches that the server read back count, too. */
 	s->psns_shared = s->psn_mismatches = 0;
 	json_object_set_new(json_object_get(s->after, "events"), "psn_mismatches", json_integer(3));
 	assert_string_equal(result_of("psns"), "fail");

@@ -359,7 +359,7 @@ TEST(psns__one_is_another_connections__found_in_either_direction)
 	assert_psns(10, 4, 3, 4);
 }
 
-/* Those of a connection that is gone may be used again; those of one that shared some were never its own. */
+/* PSNs of a connection that is gone may be used again. A connection that shared one has none to give back. */
 TEST(psns__connection_ends__only_its_own_are_free_again)
 {
 	begin("--connect-concurrency 8", STAGE_FIRST_REPLY);
