@@ -17,8 +17,8 @@ enum module_state {
 /* State of a kernel module by /sys/module and modules.builtin (kbuild, "Kbuild output files"). `name` has no '-'. */
 enum module_state module_state(const char *root, const char *name);
 
-/* Writes to `out` the command for a shell that loads rdma_rxe, and installs it before if this kernel lacks it, as
- * scripts/softroce knows it; without that script it is modprobe. False if there is none: `out` says why. */
+/* Writes to `out` the shell command that loads rdma_rxe, after installing it if this kernel lacks it. scripts/softroce
+ * knows it; without that script it is modprobe. False if there is no such command: `out` says why. */
 bool module_rxe_command(char *out, size_t size);
 
 /* The kernel's RDMA modules and the device drivers. */

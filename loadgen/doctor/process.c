@@ -13,7 +13,7 @@
 #define MEMLOCK_ENOUGH ((rlim_t)1 << 30)
 #define NOFILE_ENOUGH 4096
 #define CGROUP_MEMORY_ENOUGH (512 << 20)
-#define CGROUP_PIDS_ENOUGH 64	/* two threads a CPU of a small machine, and the programs' others */
+#define CGROUP_PIDS_ENOUGH 64	/* for two threads on each CPU of a small machine, and the programs' other threads */
 
 /* A process with CAP_IPC_LOCK may exceed the limit of locked memory. */
 static bool may_lock(const char *root)
@@ -76,8 +76,8 @@ static void check_cgroup(const char *root, struct findings *out)
 	}
 	low = g.memory_bytes < CGROUP_MEMORY_ENOUGH || g.pids < CGROUP_PIDS_ENOUGH;
 	findings_add(out, "cgroup", low ? FINDING_NOTE : FINDING_FINE,
-		     "These limits count as the machine's. Beyond the memory the kernel ends a process, and beyond the "
-		     "number of threads none can be started.",
+		     "These limits count as the machine's. The kernel ends a process of a group that exceeds its "
+		     "memory limit, and a group at its limit of threads can start no more.",
 		     "limits of the control group (version %d): CPUs %s, memory %s, processes and threads %s%s",
 		     g.version, limit_text(g.cpus, 1, "", cpus),
 		     limit_text(g.memory_bytes, 0x1p20, " MiB", memory), limit_text(g.pids, 1, "", pids),

@@ -33,8 +33,8 @@
 #define MEMORY_TIME_WAIT_BYTES 300.0	/* kernel memory of a TCP connection in TIME_WAIT */
 /* Clients over sockets, measured in runs of --workload echo --transport tcp and tls with 10 to 10,000 clients and 2
  * threads on each side over loopback, with kernel 6.18, OpenSSL 3.0 and glibc 2.36. */
-#define MEMORY_TLS_HELD_BYTES (17.5 * 1024)		/* a TLS connection that carries messages: at the server */
-#define MEMORY_TLS_CLIENT_HELD_BYTES (25.5 * 1024)	/* and at the generator */
+#define MEMORY_TLS_HELD_BYTES (17.5 * 1024)		/* server's end of a TLS connection in use */
+#define MEMORY_TLS_CLIENT_HELD_BYTES (25.5 * 1024)	/* generator's end */
 #define MEMORY_TLS_RECORD_BYTES 16384.0			/* RFC 8446, 5.1 */
 #define MEMORY_SOCKET_GENERATOR_BYTES 29.7e6		/* as MEMORY_GENERATOR_BYTES */
 #define MEMORY_SOCKET_CLIENT_BYTES 2070.0		/* a client of the generator: objects and buffers */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CPU time by an earlier run. See measured.h.
+/* CPU time in an earlier run. See measured.h.
  *
  * A connection's CPU time is what a side used between its first and last sample of the last phase "connecting", for
- * each client that came in between. Runs with few or fast connections have no two samples there. */
+ * each client that connected in between. It is not known if that phase has fewer than two samples, as with few or fast
+ * connections. */
 #include "loadgen/plan/measured.h"
 
 #include <errno.h>

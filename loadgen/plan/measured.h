@@ -10,7 +10,7 @@
 
 #include "loadgen/config/config.h"
 
-/* NAN: not known. CPU time is that of the processes: work of the kernel that is charged to none is not in it. */
+/* NAN: not known. CPU time is that of the processes: kernel work that is charged to no process is not in it. */
 struct measured {
 	double messages_per_s;
 	struct measured_side { double s_per_message, s_per_connection; } server, generator;
@@ -28,7 +28,7 @@ int measured_read(const json_t *run, const struct loadgen_config *cfg, struct me
 int measured_open(const char *dir, const struct loadgen_config *cfg, struct measured *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* CPUs that a side needs for so many messages a second, with `churn_per_s` connections made anew; NAN: not known. */
+/* CPUs that a side needs for `messages_per_s` and `churn_per_s` new connections a second; NAN: not known. */
 double measured_cpus(const struct measured_side *s, double messages_per_s, double churn_per_s);
 
 #endif

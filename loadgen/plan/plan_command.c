@@ -89,7 +89,7 @@ static const char *amount(enum estimate_resource r, double v, char text[static 3
 	return text;
 }
 
-/* The last column: whether it is enough, or why that is not known. */
+/* The last column: whether the limit is enough, or why that is not known. */
 static const char *outcome_text(const struct plan *p, const struct estimate_row *r, char text[static 96])
 {
 	const char *plain = is_unknown(r) ? "unknown" : isinf(r->limit) ? "" : estimate_fits(r) ? "fits" : "SHORT";
@@ -104,8 +104,8 @@ static const char *outcome_text(const struct plan *p, const struct estimate_row 
 		return text;
 	}
 	if (r->resource == ESTIMATE_cpus && isnan(r->needed))
-		return p->cfg->from ? "not known: that run has no CPU time of connecting, for --churn" :
-				      "not known: --from DIR of a run takes it from there";
+		return p->cfg->from ? "not known: --from has no CPU time of connecting, for --churn" :
+				      "not known: --from DIR takes it from an earlier run";
 	return plain;
 }
 
@@ -194,9 +194,8 @@ static void print_plan(const struct plan *p)
 
 static json_t *row_json(const struct plan *p, const struct estimate_row *r)
 {
-	char set[256];
-
 	bool whole = r->resource != ESTIMATE_cpus;
+	char set[256];
 
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "resource", estimate_resource_names[r->resource],
 			 "side", estimate_side_names[r->side], "needed", whole ? json_whole(r->needed) :

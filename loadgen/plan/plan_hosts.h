@@ -17,7 +17,7 @@ struct hosts {
 	json_t *info, *stats;		/* the server's reports; NULL without --server */
 	bool same_machine;
 	struct estimate_host generator_host, server_host;
-	struct measured measured;	/* of --from */
+	struct measured measured;	/* figures of the run of --from */
 };
 
 /* Examines this machine and, if `ask`, asks --server; otherwise hosts_take_reports must follow. `cfg` must outlive

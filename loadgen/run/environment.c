@@ -17,7 +17,8 @@
 #include "common/rdma/dev.h"
 
 #define ARGS_MAX 256
-#define SHARES_MAX 6
+#define SHARES_MAX 7
+#define WORDS_BEFORE 28	/* room for the words before our own arguments, and for the last NULL */
 
 #define SCRIPT "scripts/softroce"
 
@@ -87,6 +88,8 @@ static void add_shares(struct script_args *a, const struct loadgen_config *c)
 	add_share_of_file(a, c->ca);
 	add_share_of_file(a, c->crl);
 	add_share_of_file(a, c->suite);
+	if (c->from)
+		add_share(a, c->from);
 }
 
 /* Options of the micro-VM; a network namespace has this machine's memory and files. */
@@ -111,7 +114,7 @@ static int enter_environment(const char *where, const struct loadgen_config *c, 
 	char script[PATH_MAX], self[PATH_MAX];
 	struct script_args a = { .n = 0 };
 
-	if (argc > ARGS_MAX - 24 || path_beside_program(SCRIPT, script, sizeof(script)) ||
+	if (argc > ARGS_MAX - WORDS_BEFORE || path_beside_program(SCRIPT, script, sizeof(script)) ||
 	    path_beside_program("performance_test", self, sizeof(self))) {
 		snprintf(err, err_size, "too many arguments or a path too long for %s", SCRIPT);
 		return -E2BIG;

@@ -11,7 +11,7 @@
 
 #define STEPS_MAX 128u
 
-/* The clients and the message size of steps; NAN: none, or not known. */
+/* Number of clients and message size of a step; NAN: the step has none, or it is not known. */
 struct place {
 	double clients, bytes;
 };

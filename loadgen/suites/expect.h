@@ -9,8 +9,8 @@
 
 /* The entry's `expectations` of suite.json: for each expectation of `expect` (expect_check) a row for each step, or
  * point of a comparison, that it is about. `entry` is the entry of suite.json, `entries` those before it.
- * `line_bytes_per_s` is NAN if it is not known. `excuse` is why expectations of hardware are not judged; NULL: they
- * are. NULL when out of memory. */
+ * `line_bytes_per_s` is NAN if it is not known. `excuse` says why expectations of hardware are not judged; NULL:
+ * they are judged. NULL when out of memory. */
 json_t *expect_judge(const json_t *expect, const json_t *entry, const json_t *entries, double line_bytes_per_s,
 		     const char *excuse);
 

@@ -57,7 +57,7 @@ static int check_at(const struct check *k, const json_t *at)
 	json_t *v;
 
 	if (at && json_object_size(at) == 0)
-		return expect_refuse(k, "at is not allowed; allowed: clients, message_bytes, or both");
+		return expect_refuse(k, "at is empty; allowed: clients, message_bytes, or both");
 	json_object_foreach((json_t *)at, name, v) {
 		if ((strcmp(name, "clients") != 0 && strcmp(name, "message_bytes") != 0) || !json_is_integer(v) ||
 		    json_integer_value(v) < 1)
@@ -120,7 +120,7 @@ static int check_other(const struct check *k, const char *of)
 		return expect_refuse(k, "of: '%.64s' is not allowed; allowed: the name of an earlier entry of the "
 				     "suite, '%s' or '%s'", of, EXPECT_LINE_RATE, EXPECT_FIRST);
 	if (other->alternatives.n)
-		return expect_refuse(k, "of: %.64s is a comparison; allowed: an entry that is none", of);
+		return expect_refuse(k, "of: %.64s is a comparison; allowed: an entry that compares nothing", of);
 	return 0;
 }
 
@@ -129,9 +129,10 @@ static int check_of(const struct check *k, const char *of, const char *metric, c
 	const struct alternatives *a = &k->e->alternatives;
 
 	if (strcmp(of, EXPECT_LINE_RATE) == 0 && (!strstr(metric, "_bytes_per_s") || a->n))
-		return expect_refuse(k, "of: the line rate is one of bytes a second, and not known of a comparison");
+		return expect_refuse(k, "of: '%s' is only for figures in bytes a second, and not for a comparison",
+				     EXPECT_LINE_RATE);
 	if (strcmp(of, EXPECT_FIRST) == 0 && (!alternative || strcmp(alternative, a->v[0].name) == 0))
-		return expect_refuse(k, "of: the first alternative is for the other alternatives of a comparison");
+		return expect_refuse(k, "of: '%s' is only for the other alternatives of a comparison", EXPECT_FIRST);
 	if (strcmp(of, EXPECT_LINE_RATE) == 0 || strcmp(of, EXPECT_FIRST) == 0)
 		return 0;
 	return check_other(k, of);

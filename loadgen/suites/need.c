@@ -20,7 +20,7 @@
 
 enum outcome { MET, MISSED, DISTURBED, SATURATED, TOO_FEW, NOT_TRIED, OUTCOMES };
 
-/* Says of a number of rounds why they say nothing about the server. */
+/* Why a round with this outcome shows nothing about the server. */
 static const char *const unknown_words[OUTCOMES] = {
 	[DISTURBED] = "disturbed", [SATURATED] = "missed with a saturated generator",
 	[TOO_FEW] = "with too few samples", [NOT_TRIED] = "not tried",
@@ -58,7 +58,8 @@ static enum outcome judge_step(const json_t *step)
 	return few ? TOO_FEW : MET;
 }
 
-/* The reason why a number of clients is not known: what most of its rounds without a result have in common. */
+/* Why it is not known whether a number of clients meets the objective: the most frequent outcome among its rounds
+ * without a result. */
 static json_t *reason_of(const unsigned n[OUTCOMES], unsigned rounds)
 {
 	enum outcome most = DISTURBED;
@@ -115,8 +116,8 @@ static bool is_result(const json_t *tally, const char *result)
 	return strcmp(json_text_at(tally, "result"), result) == 0;
 }
 
-/* The tally of the least number of clients that misses the objective, of the largest one below it that meets it, and of
- * the least one between the two of which neither is known; NULL: there is none. */
+/* Tallies of the smallest number of clients that misses the objective, of the largest below it that meets it, and of
+ * the smallest between the two without a result; NULL: there is none. */
 struct bounds {
 	const json_t *met, *missed, *unknown;
 };
@@ -320,7 +321,7 @@ static void say_unknown(struct sentence *s, const json_t *row)
 static void say_limit(struct sentence *s, const json_t *row)
 {
 	if (!is_known(row, "met_up_to_clients")) {
-		say(s, misses_all(row) ? "not even with " : "is not known (");
+		say(s, misses_all(row) ? "not even with " : "gave no result (");
 		if (misses_all(row))
 			say_clients(s, row, "missed_from_clients");
 		else

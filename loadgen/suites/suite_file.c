@@ -188,7 +188,7 @@ static bool is_of_suite(const char *word, bool *with_value)
 	return false;
 }
 
-/* Adds the options of the command line except those. */
+/* Adds the options of the command line, except those that are the suite's alone. */
 static int add_command_line(struct words *w, int argc, char **argv)
 {
 	bool with_value;

@@ -39,8 +39,9 @@ struct suite {
 	unsigned n;
 };
 
+/* True if `name`, of `n` bytes, is the name or the id of the entry. */
 bool suite_entry_is_called(const struct suite_entry *e, const char *name, size_t n);
-/* True if `only` has the entry. */
+/* True if --only names the entry, or was not given. */
 bool suite_is_chosen(const struct suite *s, const struct suite_entry *e);
 
 /* Writes a refusal to `err`, in characters that a terminal can show. Returns -EINVAL. */

@@ -76,7 +76,7 @@ static const char *between_words(struct page *p, const struct found *c)
 			 list);
 }
 
-/* If the server was full: its limit is the answer, whatever the machine could do. */
+/* A server that was full is itself the limit, whatever the machine could do. */
 static const char *cap_words(struct page *p, const struct found *c)
 {
 	double limit = json_number_at(p->run, "server_config.max_clients");

@@ -149,7 +149,7 @@ static void show_other_stages(struct page *p)
 
 /* --- packet sequence numbers --- */
 
-/* Sum of a figure over all steps; what is not known counts as none. */
+/* Sum of a figure over all steps; steps that lack it are skipped. */
 static double sum_of_steps(const struct page *p, const char *path)
 {
 	const json_t *step;

@@ -169,7 +169,8 @@ static const char *marks_of(struct page *p, const struct shown *s, double low, d
 	return text;
 }
 
-/* Draws the histogram with characters, a row for some of its bars. A row with samples has at least a dot. */
+/* Draws the histogram with characters; a row sums PICTURE_BINS of its bars. A row with
+ * samples has at least a dot. */
 static void draw_picture(struct page *p, const struct shown *s)
 {
 	const char bar[] = "########################################", *text;

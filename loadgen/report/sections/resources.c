@@ -153,7 +153,7 @@ static void show_slopes(struct page *p, double bytes)
 
 /* --- planned and used --- */
 
-#define PLAN_MISSED 0.15		/* of what was used */
+#define PLAN_MISSED 0.15		/* largest deviation, as a share of what was used */
 #define PLAN_ROWS_MAX 64		/* a plan has fewer */
 
 static bool is_missed(const json_t *row)
@@ -194,8 +194,8 @@ static void show_planned(struct page *p)
 
 	doc_heading(p->doc, "Planned and used");
 	if (!json_array_size(json_at(p->run, "plan.rows"))) {
-		doc_text(p->doc, "planned-none", "Not known: runs on several load hosts, against several servers, or "
-			 "of older versions have no plan.");
+		doc_text(p->doc, "planned-none", "Not known: a run has no plan if it used several load hosts or "
+			 "servers, if no client connected, or if an older version made it.");
 		return;
 	}
 	doc_text(p->doc, "planned-said", "What the plan expects for %s, and the most that a step used. %s%s.",

@@ -99,7 +99,8 @@ static bool has_flag(const struct page *p, const json_t *step, const void *flag)
 	return read_has_flag(step, *(const enum validity *)flag);
 }
 
-/* True if the counter, of the side of either name, grew by enough for the operations that ended meanwhile. */
+/* True if the counter of either side grew by more than JITTER_SHARE of the operations that ended in its window. Each of
+ * `paths` has a counter and the length of its window. */
 static bool is_often(const json_t *step, const char *const paths[2][2])
 {
 	for (size_t i = 0; i < 2; i++)
@@ -176,7 +177,7 @@ static const struct cause {
 	{ may_slow_down, NULL, "CPUs may slow down between messages", "set the CPU governor to performance" },
 };
 
-/* Says which causes are seen in how many of the steps, and what helps here. `known`: there are figures that may show
+/* Says in how many steps each cause is seen, and what helps against it here. `known`: the run has figures that may show
  * one. */
 static void say_causes(struct page *p, bool known)
 {

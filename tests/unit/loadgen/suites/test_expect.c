@@ -90,7 +90,7 @@ TEST_WITH(file__wrong__refused_with_one_line, NULL, tear_down)
 		{ "[{" TIME ", \"of\": 1, \"max_percent\": 1}]", " 1: of and alternative are texts" },
 		{ "[{" TIME ", \"max\": 1, \"hardware\": 1}]", " 1: of and alternative are texts" },
 		{ "[{" TIME ", \"max\": 1, \"at\": 7}]", " 1: of and alternative are texts" },
-		{ "[{" TIME ", \"max\": 1, \"at\": {}}]", " 1: at is not allowed" },
+		{ "[{" TIME ", \"max\": 1, \"at\": {}}]", " 1: at is empty" },
 		{ "[{" TIME ", \"max\": 1, \"at\": {\"clients\": 0}}]", " 1: at: 'clients' is not allowed" },
 		{ "[{" TIME ", \"max\": 1, \"at\": {\"size\": 1}}]", " 1: at: 'size' is not allowed" },
 		{ "[{" TIME ", \"of\": \"last\", \"max_percent\": 1}]",

@@ -126,8 +126,8 @@ TEST(sentence__not_known__the_reason)
 						  { "tcp", { "pfi", "", "fff" }, 0, 0 } };
 
 	assert_sentence(none, 2, "RDMA meets p99<1ms up to 100 clients (2,000 clients: not tried in 3 of 3 rounds); "
-			"TCP is not known (50 clients: with too few samples in 2 of 3 rounds).");
-	assert_sentence(none + 1, 1, "It is not known what meets p99<1ms: TCP is not known (50 clients: with too few "
+			"TCP gave no result (50 clients: with too few samples in 2 of 3 rounds).");
+	assert_sentence(none + 1, 1, "It is not known what meets p99<1ms: TCP gave no result (50 clients: with too few "
 			"samples in 2 of 3 rounds).");
 	assert_sentence(above, 1, "RDMA meets p99<1ms up to 100 clients (2,000 clients: missed with a saturated "
 			"generator in 2 of 3 rounds).");
