@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "common/base/build_info.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
@@ -401,9 +402,10 @@ static json_t *new_json(const struct runner *r)
 
 	for (int i = 0; i < r->argc; i++)
 		json_array_append_new(words, json_string(r->argv[i]));
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:[]}", "schema_version", 2, "id", results_id(r->results),
-			 "suite", r->suite->name, "title", r->suite->title, "started_at",
-			 results_time_text(r->results, now, sizeof(now)), "argv", words, "entries");
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:[]}", "schema_version", 2, "id",
+			 results_id(r->results), "suite", r->suite->name, "title", r->suite->title, "started_at",
+			 results_time_text(r->results, now, sizeof(now)), "argv", words, "build", build_info_json(),
+			 "entries");
 }
 
 enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int argc, char **argv)

@@ -53,6 +53,8 @@ suite_says() { # NAME CONDITION
 }
 suite_says "all entries, in their order" '[.entries[] | .id + " " + .status] ==
     ["two-ping ran", "two-echo ran", "two-settings ran"] and .status == "completed"'
+suite_says "its build is known" '(.build.git_commit | type) == "string"'
+is "--suite: whole numbers have no fraction" "$(grep -c '"message_bytes": [0-9]*\.' "${suite[0]}/suite.json")" 0
 suite_says "one server for the runs, others for the comparison" '[.entries[].server] == [1, 1, null]'
 is "--suite: the server is the same process" \
     "$(jq -s '[.[].steps[].server_before.started_ns] | length == 3 and (unique | length) == 1' "${suite[0]}"/*-two-{ping,echo}/run.json)" true
