@@ -207,8 +207,8 @@ static const char *break_reason(const struct outcome *oc, const struct capacity_
 		return c->scatters ? "each number of clients broke in some tries, and none in all" :
 				     "no step was judged";
 	if (!c->upper.clients && c->scatters)
-		snprintf(text, size, "nothing broke up to %u clients; some larger numbers broke in some tries, and none "
-			 "in all", c->lower.clients);
+		snprintf(text, size, "nothing broke up to %u clients; some larger numbers broke in some tries, and "
+			 "none in all", c->lower.clients);
 	else if (!c->upper.clients)
 		snprintf(text, size, "nothing broke up to %u clients, the most that were tried", c->lower.clients);
 	else

@@ -5,7 +5,7 @@
 #include <sys/param.h>
 
 /* Parts begin at a multiple of a cache line. */
-#define ALIGNMENT 64u
+#define ALIGNMENT UINT64_C(64)
 
 uint32_t stripe_rails(uint64_t bytes, uint32_t rails, uint64_t least_bytes)
 {

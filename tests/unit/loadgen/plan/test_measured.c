@@ -72,8 +72,8 @@ TEST(measured__damaged_series__no_time_of_a_connection)
 {
 	static const char *const damaged[] = {
 		"null", "[]", "{\"phases\": {\"t_s\": 1, \"name\": [\"connecting\", 2]}}",
-		"{\"phases\": {\"t_s\": [1, 9], \"name\": [\"connecting\", 2]}, \"server\": {\"t_s\": [2, 3], "
-		"\"cpu_user_s\": [5], \"cpu_system_s\": {}, \"clients_connected\": [0, -4]}}",
+		("{\"phases\": {\"t_s\": [1, 9], \"name\": [\"connecting\", 2]}, \"server\": {\"t_s\": [2, 3], "
+		 "\"cpu_user_s\": [5], \"cpu_system_s\": {}, \"clients_connected\": [0, -4]}}"),
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(damaged); i++) {

@@ -97,9 +97,10 @@ TEST_WITH(file__wrong__refused_with_one_line, NULL, tear_down)
 		  " 1: of: 'last' is not allowed; allowed: the name of "
 		  "an earlier entry of the suite, 'line rate' or 'first alternative'" },
 		{ "[{" TIME ", \"of\": \"both\", \"max_percent\": 1}]", " 1: of: both is a comparison" },
-		{ "[{" TIME ", \"of\": \"line rate\", \"max_percent\": 1}]", " 1: of: the line rate is one of bytes" },
+		{ "[{" TIME ", \"of\": \"line rate\", \"max_percent\": 1}]",
+		  " 1: of: 'line rate' is only for figures in bytes a second" },
 		{ "[{" TIME ", \"of\": \"first alternative\", \"max_percent\": 1}]",
-		  " 1: of: the first alternative is for" },
+		  " 1: of: 'first alternative' is only for the other" },
 		{ "[{" TIME ", \"alternative\": \"auto\", \"max\": 1}]", " 1: alternative is not allowed" },
 	};
 
@@ -108,9 +109,9 @@ TEST_WITH(file__wrong__refused_with_one_line, NULL, tear_down)
 	refused("[{" TIME ", \"max\": 1}]", NULL, " 1: alternative is missing or not one of off, auto");
 	refused("[{" TIME ", \"alternative\": \"on\", \"max\": 1}]", NULL, " 1: alternative is missing or not one of");
 	refused("[{" RATE ", \"alternative\": \"auto\", \"of\": \"line rate\", \"min_percent\": 1}]", NULL,
-		" 1: of: the line rate is");
+		" 1: of: 'line rate' is only");
 	refused("[{" TIME ", \"alternative\": \"off\", \"of\": \"first alternative\", \"max_percent\": 1}]", NULL,
-		" 1: of: the first alternative");
+		" 1: of: 'first alternative' is only");
 	assert_int_equal(parse(NULL, "\"rate\": \"1-9\"", "[{" TIME ", \"max\": 1}]"), -EINVAL);
 	assert_non_null(strstr(err, "not allowed with a sweep of rates or a search"));
 }
