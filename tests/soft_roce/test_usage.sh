@@ -63,7 +63,6 @@ wrong '--compare: cannot be combined with --inline' performance_test --compare i
 wrong '--compare-set: give it two to 8 times' performance_test --compare-set a:inline=off
 wrong '--compare: 64 combinations in 5 rounds are too many runs; allowed: 64 combinations and 200 runs' performance_test \
     --compare post-list=1,2,3,4,5,6,7,8 --compare signal-every=0,1,2,3,4,5,6,7
-wrong '--compare: cannot be combined with --json' performance_test --compare inline=off,auto --json -
 wrong '--trace-max: needs --trace' performance_test --trace-max 5
 wrong '--cycles: needs --churn' performance_test --cycles 10
 wrong '--cycles: needs --churn' performance_test --cycles 10 --churn 0
