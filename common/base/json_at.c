@@ -206,3 +206,8 @@ json_t *json_whole(double v)
 	return v >= -9223372036854775808. && v < 9223372036854775808. ? json_integer((json_int_t)llround(v)) :
 		json_null();
 }
+
+json_t *json_figure(double v)
+{
+	return floor(v) == v ? json_whole(v) : json_number(v);
+}

@@ -59,5 +59,7 @@ const char *json_text_at(const json_t *o, const char *path);
 json_t *json_number(double v);
 /* A new whole number, `v` rounded; null for NAN and for values beyond 64 bits. NULL if memory runs out. */
 json_t *json_whole(double v);
+/* json_whole if `v` is whole, because JSON_REAL_PRECISION would round large numbers; else json_number. */
+json_t *json_figure(double v);
 
 #endif

@@ -427,11 +427,6 @@ void sampler_take(struct sampler *s, struct sample *out)
 
 /* ---- JSON ---- */
 
-static json_t *figure_json(const struct sample *s, enum sample_figure f)
-{
-	return floor(s->v[f]) == s->v[f] ? json_whole(s->v[f]) : json_number(s->v[f]);
-}
-
 static json_t *threads_json(const struct sample *s)
 {
 	json_t *a = json_array();
@@ -449,7 +444,7 @@ json_t *sample_json(const struct sample *s)
 
 	json_object_set_new(o, "taken_ns", json_integer((json_int_t)s->taken_ns));
 	for (int i = 0; i < SAMPLE_N; i++)
-		json_object_set_new(o, sample_names[i], figure_json(s, (enum sample_figure)i));
+		json_object_set_new(o, sample_names[i], json_figure(s->v[i]));
 	json_object_set_new(o, "by_thread", threads_json(s));
 	return o;
 }

@@ -230,11 +230,25 @@ static void read_rate(const struct port *p, double *bits_per_s, double *lanes)
 }
 
 /* The file is in Mbit/s; an interface with unknown speed reports -1, or a read error. */
-static double read_speed(const struct port *p)
+static double read_speed(int file)
 {
 	int64_t megabits;
 
-	return read_number(p->speed, &megabits) && megabits > 0 && megabits < INT32_MAX ? (double)megabits * 1e6 : NAN;
+	return read_number(file, &megabits) && megabits > 0 && megabits < INT32_MAX ? (double)megabits * 1e6 : NAN;
+}
+
+double port_netdev_bits_per_s(const char *sysfs, const char *netdev)
+{
+	char path[PATH_MAX];
+	double bits_per_s;
+	int file;
+
+	snprintf(path, sizeof(path), "%s/class/net/%s/speed", sysfs, netdev);
+	file = open_file(path);
+	bits_per_s = read_speed(file);
+	if (file >= 0)
+		close(file);
+	return bits_per_s;
 }
 
 static json_t *numbers(const struct port *p, bool of_netdev)
@@ -256,7 +270,7 @@ json_t *port_read(const struct port *p)
 	return json_pack("{s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "device", p->device, "port", (int)p->number,
 			 "software", p->software, "netdev", p->netdev[0] ? json_string(p->netdev) : json_null(),
 			 "link_bits_per_s", json_number(link), "link_lanes", json_whole(lanes), "netdev_bits_per_s",
-			 json_number(read_speed(p)), "counters", numbers(p, false), "netdev_counters",
+			 json_number(read_speed(p->speed)), "counters", numbers(p, false), "netdev_counters",
 			 numbers(p, true));
 }
 

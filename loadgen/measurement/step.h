@@ -223,7 +223,7 @@ struct step_lost {
 	double stolen_s;	/* the part that the hypervisor gave to others */
 	double throttled_s;	/* how long the group's threads were stopped for its CPU quota, added up over CPUs */
 };
-/* Of a server, between two of its reports; of the generator on this machine. */
+/* CPU time lost by a server between two of its reports; CPU time lost by the generator on this machine. */
 struct step_lost step_lost_between(const json_t *begin, const json_t *end);
 struct step_lost step_lost_here(const struct step *s);
 /* Adds `machine_steal_ratio` and `cgroup_throttled_s` to a side's resources. */

@@ -91,11 +91,11 @@ static void __attribute__((format(printf, 3, 4))) append_text(char *text, size_t
 	va_end(ap);
 }
 
-/* "; tries in between met it sometimes (165: 2 of 5, 170: 1 of 2)" */
+/* "; in between, tries disagree (165 met it in 2 of 5, 170 met it in 1 of 2)" */
 static void append_between(const struct outcome *oc, const struct capacity_result *c, char *text, size_t size)
 {
-	const char *before = c->upper.clients ? "; tries in between met it sometimes (" :
-			     "; larger numbers met it sometimes (";
+	const char *before = c->upper.clients ? "; in between, tries disagree (" :
+			     "; of larger numbers, tries disagree (";
 	uint32_t named = 0;
 
 	for (uint32_t i = 0; i < oc->capacity.n; i++) {
@@ -107,8 +107,8 @@ static void append_between(const struct outcome *oc, const struct capacity_resul
 			append_text(text, size, ", ...");
 			break;
 		}
-		append_text(text, size, "%s%u: %u of %u", before, row->clients, row->count[CAPACITY_SLO][SLO_PASS],
-			    capacity_tries(row));
+		append_text(text, size, "%s%u met it in %u of %u", before, row->clients,
+			    row->count[CAPACITY_SLO][SLO_PASS], capacity_tries(row));
 		before = ", ";
 	}
 	append_text(text, size, ")");

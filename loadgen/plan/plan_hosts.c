@@ -90,28 +90,18 @@ static void look_at_port(const struct dev *d, double *files, double *line_bits_p
 static double line_of_address(const struct addr *local)
 {
 	struct ifaddrs *all, *i;
-	double megabits = NAN;
-	char path[64];
-	FILE *file;
+	double bits_per_s = NAN;
 
 	if (getifaddrs(&all))
 		return NAN;
 	for (i = all; i; i = i->ifa_next) {
 		struct addr a;
 
-		if (!i->ifa_addr || addr_from_sockaddr(i->ifa_addr, &a) || !addr_same_host(&a, local))
-			continue;
-		snprintf(path, sizeof(path), "/sys/class/net/%s/speed", i->ifa_name);
-		file = fopen(path, "re");
-		if (!file)
-			continue;
-		/* An interface without a known speed reports -1, or a read error. */
-		if (fscanf(file, "%lf", &megabits) != 1)
-			megabits = NAN;
-		fclose(file);
+		if (i->ifa_addr && !addr_from_sockaddr(i->ifa_addr, &a) && addr_same_host(&a, local))
+			bits_per_s = port_netdev_bits_per_s(PLACE_SYS, i->ifa_name);
 	}
 	freeifaddrs(all);
-	return megabits > 0 ? megabits * 1e6 : NAN;
+	return bits_per_s;
 }
 
 static int describe_device(const struct addr *local, const char *name, json_t **out, double *files, double *line,
@@ -160,7 +150,7 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	json_t *device = rdma ? NULL : json_null(), *environment;
 	struct addr local = { 0 };
 	struct cgroup group;
-	double files = 0, line = NAN;
+	double files = 0, line = NAN, cpus;
 	int ret = rdma || cfg->server ? local_address(cfg, server, &local, err, err_size) : 0;
 
 	if (!ret && rdma)
@@ -183,8 +173,9 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	hosts_read(environment, &h->generator_host);
 	json_decref(environment);
 	measure_own(&h->generator_host);
-	if (place_cpus() > 0)
-		h->generator_host.cpus = place_cpus();
+	cpus = place_cpus();
+	if (cpus > 0)
+		h->generator_host.cpus = cpus;
 	h->generator_host.line_bits_per_s = h->same_machine ? NAN : line;
 	cgroup_find("", &group);
 	h->generator_host.port_fds = files;

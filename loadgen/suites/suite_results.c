@@ -46,12 +46,6 @@ static double figure_of(const json_t *step, const char *path, const char *side)
 	return side ? read_cores(step, side) * 1e9 / v : v;
 }
 
-/* Whole numbers are written as such, because JSON_REAL_PRECISION would round large ones. */
-static json_t *median_json(double v)
-{
-	return isfinite(v) && floor(v) == v ? json_whole(v) : json_number(v);
-}
-
 static json_t *median_of(const json_t *steps, const char *path, const char *side)
 {
 	double v[STEPS_MAX];
@@ -64,7 +58,7 @@ static json_t *median_of(const json_t *steps, const char *path, const char *side
 		if (isfinite(x) && n < STEPS_MAX)
 			v[n++] = x;
 	}
-	return median_json(n ? stats_median(v, n) : NAN);
+	return json_figure(n ? stats_median(v, n) : NAN);
 }
 
 static json_t *stages_of(const json_t *steps)

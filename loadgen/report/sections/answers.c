@@ -53,7 +53,7 @@ static const char *objective(struct page *p)
 	return slo ? page_text(p, "the objective %s", slo) : "the objective";
 }
 
-/* " Tries in between met it sometimes (165: 2 of 5)." */
+/* " In between, tries disagree (165 met it in 2 of 5)." */
 static const char *between_words(struct page *p, const struct found *c)
 {
 	const char *list = "";
@@ -67,13 +67,12 @@ static const char *between_words(struct page *p, const struct found *c)
 			list = page_text(p, "%s, ...", list);
 			break;
 		}
-		list = page_text(p, "%s%s%s: %s of %s", list, i ? ", " : "",
+		list = page_text(p, "%s%s%s met it in %s of %s", list, i ? ", " : "",
 				 page_count(p, json_number_at(row, "clients")),
 				 page_count(p, json_number_at(row, "met")),
 				 page_count(p, json_number_at(row, "tries")));
 	}
-	return page_text(p, " %s met it sometimes (%s).", isfinite(c->high) ? "Tries in between" : "Larger numbers",
-			 list);
+	return page_text(p, " %s, tries disagree (%s).", isfinite(c->high) ? "In between" : "Of larger numbers", list);
 }
 
 /* A server that was full is itself the limit, whatever the machine could do. */

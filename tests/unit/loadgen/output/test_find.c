@@ -165,7 +165,7 @@ TEST(interval__tries_scatter__both_ends_and_what_is_between)
 	tries(190, 5, 0, 0);
 	find_add_verdict(&oc);
 	expect_verdict("capacity", "pass", "150 to 190: 150 clients met the SLO in 5 of 5 tries, 190 missed it in 5 of "
-		       "5; tries in between met it sometimes (165: 2 of 5, 180: 1 of 2) (confirmed)");
+		       "5; in between, tries disagree (165 met it in 2 of 5, 180 met it in 1 of 2) (confirmed)");
 	expect_found("{\"clients\": 150, \"low\": 150, \"high\": 190, \"passes\": 5, \"tries\": 5, "
 		     "\"confirmed\": true, \"lower\": {\"clients\": 150, \"met\": 5, \"tries\": 5, \"unsteady\": 0}, "
 		     "\"upper\": {\"clients\": 190, \"missed\": 5, \"tries\": 5, \"unsteady\": 0}, \"between\": "

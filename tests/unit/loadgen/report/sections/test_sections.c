@@ -98,7 +98,7 @@ TEST(how_many__tries_scatter__interval_with_the_tries_in_between)
 							"met", 2, "tries", 3, "clients", 90, "met", 1, "tries", 4),
 					      true, 0, NULL));
 	report_rig_expect(run, "clients-met", "80", "100", "80", "p99<1ms", "5", "5", "100", "missed in 6 of 6",
-			  "Tries in between met it sometimes (85: 2 of 3, 90: 1 of 4)", NULL);
+			  "In between, tries disagree (85 met it in 2 of 3, 90 met it in 1 of 4)", NULL);
 }
 
 TEST(how_many__tries_were_not_steady__not_confirmed_and_why)
