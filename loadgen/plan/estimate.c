@@ -4,7 +4,7 @@
  * The numbers follow from these facts:
  * - The programs size queues, pools and buffers by common/sizing/sizes.c; a running server reports its sizes.
  * - Each client has one queue pair, and each thread keeps a reserve of free ones. With --churn, queue pairs of clients
- *   that left stay in quarantine for REST_S.
+ *   that left stay in quarantine for ESTIMATE_REST_S.
  * - A TLS connection exists while its client connects, so descriptors and TLS memory peak while all clients connect.
  * - Over sockets a client keeps one descriptor at each end, and with TLS its connection. Message buffers take memory
  *   only once they are used, and a closed loop uses the same few again and again.
@@ -25,7 +25,6 @@
 #include "common/wire/transport.h"
 #include "loadgen/traffic/worker_stats.h"
 
-#define REST_S 6.0
 #define PORT_REST_S 60.0		/* TIME_WAIT of TCP */
 #define SERVER_FDS 9.0
 #define GENERATOR_FDS 9.0
@@ -94,7 +93,7 @@ static double connecting(const struct estimate_in *in)
 /* Quarantined queue pairs of a rail: of clients that left, and of those that connect alone around the steps. */
 static double resting(const struct estimate_generator *g)
 {
-	return g->resting_per_s * REST_S + 2 * (double)g->alone;
+	return g->resting_per_s * ESTIMATE_REST_S + 2 * (double)g->alone + g->left;
 }
 
 /* Memory of TLS connections of clients that are held. A message longer than a TLS record arrives in parts, and while it

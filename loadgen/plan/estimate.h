@@ -14,6 +14,9 @@
 #include "common/wire/transport.h"
 #include "loadgen/plan/device_memory.h"
 
+/* How long a queue pair rests after its client has left, in seconds. */
+#define ESTIMATE_REST_S 6.0
+
 /* Limits and free resources of a host before the run. */
 struct estimate_host {
 	enum memory_driver driver;
@@ -51,6 +54,7 @@ struct estimate_generator {
 	bool phased;			/* all connections are made at once */
 	uint64_t alone;			/* clients that connect alone before the first step, and again after the last */
 	double resting_per_s;		/* clients that leave and come back per second (--churn) */
+	double left;			/* clients of earlier steps whose queue pairs still rest */
 	double memory_floor_ratio;	/* share of the machine's memory to keep free; 0: none */
 };
 

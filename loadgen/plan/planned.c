@@ -74,6 +74,32 @@ static json_t *row_json(const json_t *run, const struct estimate_row *r)
 			 "ratio", json_number(r->needed / used));
 }
 
+/* Clients that had left when step `i` had connected its own, so shortly before that their queue pairs still rested. */
+static double left_before(const json_t *run, size_t i)
+{
+	const json_t *step = read_step(run, i);
+	double then_s = read_amount(step, "started_s") + read_amount(step, "connect_wall_s"), left = 0;
+
+	while (i-- > 0) {
+		const json_t *earlier = read_step(run, i);
+
+		if (!(read_amount(earlier, "ended_s") + ESTIMATE_REST_S > then_s))
+			break;
+		left += fmax(read_amount(earlier, "connected_peak"), 0);
+	}
+	return left;
+}
+
+/* The most of clients of one step and of those that had left before it; less the most that one step had. */
+static double resting_beyond(const json_t *run, double most)
+{
+	double sum = most;
+
+	for (size_t i = 0; i < read_n_steps(run); i++)
+		sum = fmax(sum, read_amount(read_step(run, i), "connected_peak") + left_before(run, i));
+	return sum - most;
+}
+
 json_t *planned_json(struct hosts *before, json_t *info, const json_t *run)
 {
 	struct estimate_row rows[ESTIMATE_ROWS_MAX];
@@ -89,6 +115,7 @@ json_t *planned_json(struct hosts *before, json_t *info, const json_t *run)
 	/* Queues and tables are made for --clients, though a search may have fewer. */
 	hosts_fill(before, before->cfg->clients, &in);
 	in.clients = (uint64_t)fmin(most, ESTIMATE_CLIENTS_MAX);
+	in.generator.left = resting_beyond(run, most);
 	n = estimate_rows(&in, rows);
 	list = json_array();
 	for (size_t i = 0; i < n; i++)

@@ -74,6 +74,32 @@ TEST(planned__registered_memory__not_of_samples)
 	json_decref(plan);
 }
 
+/* The queue pairs of a step's clients rest for a while, and the next step makes new ones. */
+TEST(planned__queue_pairs_that_rest__of_steps_that_ended_shortly_before)
+{
+	double needed[2];
+
+	cfg.transport = TRANSPORT_RDMA;
+	for (size_t i = 0; i < 3; i++) {
+		json_t *step = analysis_run_step(run, i);
+
+		analysis_run_set(step, "connected_peak", json_integer(i == 0 ? 80 : 100));
+		analysis_run_set(step, "started_s", json_real(7. * (double)i));
+		analysis_run_set(step, "connect_wall_s", json_real(1));
+		analysis_run_set(step, "ended_s", json_real(7. * (double)i + 1.9));
+	}
+	for (size_t long_ago = 0; long_ago < 2; long_ago++) {
+		json_t *plan;
+
+		analysis_run_set(analysis_run_step(run, 0), "ended_s", json_real(long_ago ? 1.9 : 2.1));
+		plan = planned_json(&before, NULL, run);
+		needed[long_ago] = json_number_at(row(plan, "qps", "both"), "needed");
+		json_decref(plan);
+	}
+	/* Both ends have a queue pair for each client. */
+	assert_true(needed[0] - needed[1] == 2 * 80);
+}
+
 TEST(planned__nobody_connected_or_a_server_without_a_report__null)
 {
 	json_t *empty = json_pack("{s:[]}", "steps");
