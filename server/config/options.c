@@ -173,7 +173,7 @@ static const struct opt options[] = {
 	  .metavar = "on|off", .def = "off",
 	  .help = "Whether the server may write to a client's memory, out of its region, when the client asks for it.",
 	  .more = "Such memory is called a window. An answer with such a write takes two entries of a send queue, so "
-	  "send queues are twice as long (on Soft-RoCE an entry takes about 1 KB of kernel memory)." },
+	  "send queues are twice as long." },
 };
 
 const struct opts_spec server_options = {
