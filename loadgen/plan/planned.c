@@ -41,13 +41,25 @@ static double most_of(const json_t *run, const char *path)
 	return use.most;
 }
 
+/* True if a step that had the most clients was measured. Else what is read at a step's end is of fewer clients. */
+static bool most_was_measured(const json_t *run)
+{
+	double most = most_of(run, "connected_peak");
+
+	for (size_t i = 0; i < read_n_steps(run); i++)
+		if (read_amount(read_step(run, i), "connected_peak") == most && read_is_measured(read_step(run, i)))
+			return true;
+	return false;
+}
+
 static double used_by(const json_t *run, enum estimate_side side, const struct figure *f)
 {
+	bool has_end = f->has_end && (f->has_peak || most_was_measured(run));
 	char peak[96], end[96];
 
 	snprintf(peak, sizeof(peak), "resources.%s.peak.%s", estimate_side_names[side], f->name);
 	snprintf(end, sizeof(end), "resources.%s.%s", estimate_side_names[side], f->name);
-	return fmax(f->has_peak ? most_of(run, peak) : NAN, f->has_end ? most_of(run, end) : NAN);
+	return fmax(f->has_peak ? most_of(run, peak) : NAN, has_end ? most_of(run, end) : NAN);
 }
 
 static double used_of(const json_t *run, const struct estimate_row *r)
@@ -74,29 +86,38 @@ static json_t *row_json(const json_t *run, const struct estimate_row *r)
 			 "ratio", json_number(r->needed / used));
 }
 
-/* Clients that had left when step `i` had connected its own, so shortly before that their queue pairs still rested. */
-static double left_before(const json_t *run, size_t i)
+/* When the queue pairs of an earlier step's clients have rested, in seconds of the run. */
+static double rested_s(const json_t *earlier)
 {
-	const json_t *step = read_step(run, i);
-	double then_s = read_amount(step, "started_s") + read_amount(step, "connect_wall_s"), left = 0;
-
-	while (i-- > 0) {
-		const json_t *earlier = read_step(run, i);
-
-		if (!(read_amount(earlier, "ended_s") + ESTIMATE_REST_S > then_s))
-			break;
-		left += fmax(read_amount(earlier, "connected_peak"), 0);
-	}
-	return left;
+	return read_amount(earlier, "ended_s") + ESTIMATE_REST_S;
 }
 
-/* The most of clients of one step and of those that had left before it; less the most that one step had. */
+/* Clients that step `i` had at `t_s`, while it connected them one after the other, and of earlier steps those whose
+ * queue pairs rested until then. */
+static double in_use_at(const json_t *run, size_t i, double t_s)
+{
+	const json_t *step = read_step(run, i);
+	double share = (t_s - read_amount(step, "started_s")) / read_amount(step, "connect_wall_s");
+	double sum = read_amount(step, "connected_peak") * fmin(share, 1);
+
+	while (i-- > 0 && rested_s(read_step(run, i)) >= t_s)
+		sum += fmax(read_amount(read_step(run, i), "connected_peak"), 0);
+	return share >= 0 ? sum : NAN;
+}
+
+/* The most of clients that one step had and those that rested; less the most that one step had. It is reached when a
+ * step has connected all its clients, or shortly before queue pairs have rested. */
 static double resting_beyond(const json_t *run, double most)
 {
 	double sum = most;
 
-	for (size_t i = 0; i < read_n_steps(run); i++)
-		sum = fmax(sum, read_amount(read_step(run, i), "connected_peak") + left_before(run, i));
+	for (size_t i = 0; i < read_n_steps(run); i++) {
+		const json_t *step = read_step(run, i);
+
+		sum = fmax(sum, in_use_at(run, i, read_amount(step, "started_s") + read_amount(step, "connect_wall_s")));
+		for (size_t k = i; k-- > 0 && rested_s(read_step(run, k)) >= read_amount(step, "started_s");)
+			sum = fmax(sum, in_use_at(run, i, rested_s(read_step(run, k))));
+	}
 	return sum - most;
 }
 
