@@ -377,8 +377,9 @@ static void answer_what_to_buy(struct page *p)
 			   "No number of clients is known to meet the objective." : "No step held its clients.");
 		return;
 	}
-	here = page_text(p, "This one has %s CPUs and %s;",
+	here = page_text(p, "This one has %s CPU%s and %s;",
 			 page_count(p, res_cpus_of(json_at(p->run, "environment.server"))),
+			 res_cpus_of(json_at(p->run, "environment.server")) == 1 ? "" : "s",
 			 page_bytes(p, res_memory_of(json_at(p->run, "environment.server"))));
 	all = page_text(p, "together they would use %s CPUs and %s, by the lines through the steps.",
 			page_count(p, json_number_at(row, "cores")),

@@ -150,8 +150,8 @@ TEST(summary__plan__a_line_of_what_was_missed)
 {
 	json_t *run = json_pack("{s:[], s:{s:i, s:[{s:s, s:s, s:s, s:i, s:i, s:f}, {s:s, s:s, s:s, s:i, s:i, s:f},"
 				" {s:s, s:s, s:i, s:n, s:n}]}}", "steps", "plan", "clients", 10, "rows",
-				"resource", "fds", "what", "descriptors", "side", "server", "needed", 38, "used", 34,
-				"ratio", 38 / 34.,
+				"resource", "fds", "what", "descriptors", "side", "server", "needed", 38, "used", 28,
+				"ratio", 38 / 28.,
 				"resource", "rss_bytes", "what", "resident memory", "side", "generator", "needed",
 				80 << 20, "used", 100 << 20, "ratio", 0.8,
 				"resource", "ports", "side", "generator", "needed", 11, "used", "ratio");
