@@ -8,20 +8,20 @@ compact() { # FILE
     mv "$1.tmp" "$1"
 }
 
-# Replaces a text in all files below a folder.
+# Replaces a text in the files of a folder. Histograms are left as they are: .hlog has base64, which may look like it.
 replace() { # OLD NEW FOLDER
     local literally=${1//\\/\\\\}
     literally=${literally//./\\.}
-    find "$3" -type f -exec sed -i "s|$literally|$2|g" {} +
+    find "$3" -type f ! -name '*.h*' -exec sed -i "s|$literally|$2|g" {} +
 }
 
-# Copies what a run measured into a new folder TO, without what a report is made of, and with neutral names for the
-# machine and its folders. The run's folder FROM is below PARENT.
+# Copies what a run measured into a new folder TO, without its report, and with neutral names for this machine's
+# folders. The run's folder FROM is below PARENT.
 keep() { # FROM TO PARENT
     local file
     rm -rf "$2"
     mkdir -p "$2"
-    for file in "$1"/{events.ndjson,run.json,suite.json,bench.json,bench.txt,*.hgrm,*.hlog}; do
+    for file in "$1"/*.{json,ndjson,txt,hgrm,hlog}; do
         [[ -e $file ]] || continue
         cp "$file" "$2"
         [[ $file != *.json ]] || compact "$2/${file##*/}"
@@ -29,6 +29,4 @@ keep() { # FROM TO PARENT
     # The parent first, because it is below the working directory.
     replace "$3" results "$2"
     replace "$PWD" . "$2"
-    replace "$(hostname)" host "$2"
-    replace "$(uname -r)" 6.1.0-generic "$2"
 }
