@@ -30,6 +30,8 @@ static const char frame[] =
 	"nav li{padding:.1rem 0;break-inside:avoid}\n"
 	"nav li::marker{color:var(--dim);font-variant-numeric:tabular-nums}\n"
 	"nav a{color:inherit;text-decoration:none}nav a:hover{color:var(--link);text-decoration:underline}\n"
+	/* On a phone the answers come first, and the contents last. */
+	"@media (max-width:40rem){main{display:flex;flex-direction:column}.sections{min-width:0}nav{order:1}}\n"
 	"@media (min-width:70rem){main{display:grid;grid-template-columns:13rem minmax(0,1fr);column-gap:2.5rem;"
 	"grid-template-areas:\"intro intro\" \"nav sections\"}\n"
 	".intro{grid-area:intro}nav{grid-area:nav}.sections{grid-area:sections}\n"
