@@ -113,9 +113,10 @@ static double resting_beyond(const json_t *run, double most)
 
 	for (size_t i = 0; i < read_n_steps(run); i++) {
 		const json_t *step = read_step(run, i);
+		double started_s = read_amount(step, "started_s");
 
-		sum = fmax(sum, in_use_at(run, i, read_amount(step, "started_s") + read_amount(step, "connect_wall_s")));
-		for (size_t k = i; k-- > 0 && rested_s(read_step(run, k)) >= read_amount(step, "started_s");)
+		sum = fmax(sum, in_use_at(run, i, started_s + read_amount(step, "connect_wall_s")));
+		for (size_t k = i; k-- > 0 && rested_s(read_step(run, k)) >= started_s;)
 			sum = fmax(sum, in_use_at(run, i, rested_s(read_step(run, k))));
 	}
 	return sum - most;
