@@ -76,7 +76,7 @@ help:
 	@echo "make check-cluster     tests of what joins several hosts, on an etcd of this machine: 15 s"
 	@echo "make check-bench       tests of what the comparisons read and compute"
 	@echo "make check-report      tests of the report and of what runs leave (Node.js, chromium)"
-	@echo "make check-docs        every option against docs/options.md, every measured figure against results/"
+	@echo "make check-docs        every option against docs/options.md, figures of the pages against results/"
 	@echo "make check-launchers   a run on several hosts, started by ssh, Slurm and mpirun; a server in a container (docs/launchers.md)"
 	@echo "make check-deploy      the manifests of deploy/kubernetes against the schemas of Kubernetes' API (Node.js)"
 	@echo "make bench-connect     compares making connections with cmtime and bare OpenSSL (docs/bench.md)"

@@ -86,7 +86,7 @@ static json_t *row_json(const json_t *run, const struct estimate_row *r)
 			 "ratio", json_number(r->needed / used));
 }
 
-/* When the queue pairs of an earlier step's clients have rested, in seconds of the run. */
+/* The time at which the queue pairs of a step's clients can be used again, in seconds since the run began. */
 static double rested_s(const json_t *earlier)
 {
 	return read_amount(earlier, "ended_s") + ESTIMATE_REST_S;
@@ -105,8 +105,9 @@ static double in_use_at(const json_t *run, size_t i, double t_s)
 	return share >= 0 ? sum : NAN;
 }
 
-/* The most of clients that one step had and those that rested; less the most that one step had. It is reached when a
- * step has connected all its clients, or shortly before queue pairs have rested. */
+/* How many more clients had a queue pair at the worst moment of the run than `most`: those of the running step, and
+ * those of earlier steps whose queue pairs still rested. The worst moment is when a step has connected all its clients,
+ * or shortly before queue pairs can be used again. */
 static double resting_beyond(const json_t *run, double most)
 {
 	double sum = most;

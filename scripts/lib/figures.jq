@@ -25,8 +25,13 @@ def mib: number("mib") / 1048576;
 # Input: what a line's words became. Several values of an expression, or none, would make several texts, or none.
 def only_text: if length == 1 then .[0] else error("an expression has \(length) values instead of one") end;
 
-# Of run.json: the first step with the clients at the upper end of the capacity that missed the objective.
-def first_missed: .analysis.capacity.slo_capacity.high as $n | first(.steps[] | select(.target_clients == $n));
+# Of run.json: the first step that missed the objective with as many clients as the upper end of the capacity.
+def first_missed:
+  .analysis.capacity.slo_capacity.high as $n | first(.steps[] | select(.target_clients == $n and .probe.slo == "fail"));
+# The most clients that were held, if nobody failed in any step.
+def most_without_failure:
+  if all(.steps[]; .failed == 0 and .dropped == 0) then [.steps[].connected_held] | max
+  else error("clients failed") end;
 # The share of the machine's CPUs that were busy while a step was measured.
 def cpu_busy: .resources.machine | .busy_s / (.busy_s + .idle_s);
 # Servers for twice the clients of the capacity, of each of which $headroom per cent stay free.

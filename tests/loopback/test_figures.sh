@@ -45,6 +45,7 @@ cp docs/{run,suite-results}.schema.json "$made/docs"
 cp scripts/lib/bench.sh "$made/scripts/lib"
 commit_all
 built=$(git -C "$made" rev-parse --short=12 HEAD)
+printf '| `%s` | a run |\n' first compared moved suites >"$made/results/README.md"
 cat >"$made/README.md" <<'END_OF_PAGE'
 A server held **10,000
   clients**: p50 was 15.3 ms, and the CPUs were 97 % busy.
@@ -201,6 +202,13 @@ for file in $run results/suites/suite.json results/compared/bench.json; do
     edited "$file" '.schema_version -= 1'
     finds "an old schema: $file" "$file: schema_version is $((now - 1)), today's is $now"
 done
+record results/first/other.json 1 '{}'
+git -C "$made" add -A
+finds "a record of an unknown kind" "results/first/other.json: schema_version is 1, today's is not known"
+sed -i 's/moved/gone/' "$made/results/README.md"
+finds "a folder that the table lacks, and a row without a folder" "results/moved: not in the table of results/README.md
+results/README.md: nothing is committed in results/gone"
+sed -i 's/gone/moved/' "$made/results/README.md"
 echo '{' >"$made/$run"
 matches "a damaged run" "$(judged)" $'\n'"$run: cannot be read: "
 head -c 6000000 /dev/zero >"$made/results/first/large"

@@ -156,7 +156,8 @@ static void show_slopes(struct page *p, double bytes)
 #define PLAN_MISSED 0.15		/* largest deviation, as a share of what was used */
 #define PLAN_ROWS_MAX 64		/* a plan has fewer */
 
-/* Descriptors are most while clients connect, and are only sampled: a run may have used more than is known. */
+/* Descriptors peak while clients connect, and samples may miss the peak. So a plan above what was seen is no
+ * deviation. */
 static bool is_missed(const json_t *row)
 {
 	double ratio = json_number_at(row, "ratio");
@@ -202,7 +203,7 @@ static void show_planned(struct page *p)
 	}
 	doc_text(p->doc, "planned-said", "What the plan expects for %s, and the most that a step used. %s%s.",
 		 page_clients(p, json_number_at(p->run, "plan.clients")), *missed ? "Off by more than 15 % are " :
-		 "All that was measured is within 15 % of it", missed);
+		 "Nothing that was measured is off by more than 15 %", missed);
 	t = page_table(p, "planned", "Resources that a run measures.", "resource;side;planned;used;planned / used#");
 	json_array_foreach(json_at(p->run, "plan.rows"), i, row)
 		if (i < PLAN_ROWS_MAX && isfinite(json_number_at(row, "used")))
