@@ -41,7 +41,7 @@ static double most_of(const json_t *run, const char *path)
 	return use.most;
 }
 
-/* True if a step that had the most clients was measured. Else what is read at a step's end is of fewer clients. */
+/* True if a step that had the most clients was measured. Otherwise figures of a step's end are of fewer clients. */
 static bool most_was_measured(const json_t *run)
 {
 	double most = most_of(run, "connected_peak");

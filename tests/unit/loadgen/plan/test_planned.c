@@ -74,7 +74,7 @@ TEST(planned__registered_memory__not_of_samples)
 	json_decref(plan);
 }
 
-/* What is read at the end of the measured time says nothing of more clients, of a step that did not get there. */
+/* Figures read at the end of the measured time are of fewer clients if the largest step did not get that far. */
 TEST(planned__most_clients_not_measured__what_only_its_end_tells_is_unknown)
 {
 	json_t *plan, *last = analysis_run_step(run, 2);
