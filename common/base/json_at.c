@@ -22,14 +22,22 @@
 #define ELEMENT_BYTES	24	/* in addition to the value */
 
 static atomic_bool memory_was_short;
+/* What json_read does on this thread. */
+static _Thread_local enum { NOT_PARSING, PARSING, OUT_OF_MEMORY } parser;
 
+/* Once memory has run out for a document that is parsed, no more is given: jansson 2.14 ignores that the buffer of a
+ * string could not grow, and would copy the string from beyond the buffer's end into memory that is too small for it,
+ * if it got that memory. */
 static void *get_memory(size_t n)
 {
-	void *p = malloc(n);
+	void *p = parser == OUT_OF_MEMORY ? NULL : malloc(n);
 
-	if (!p)
-		atomic_store_explicit(&memory_was_short, true, memory_order_relaxed);
-	return p;
+	if (p)
+		return p;
+	atomic_store_explicit(&memory_was_short, true, memory_order_relaxed);
+	if (parser == PARSING)
+		parser = OUT_OF_MEMORY;
+	return NULL;
 }
 
 void json_memory_watch(void)
@@ -138,9 +146,16 @@ json_t *json_read(const char *text, size_t bytes, size_t flags, const struct jso
 
 	if (!is_within(text, bytes, limit, err, err_size))
 		return NULL;
+	parser = PARSING;
 	o = json_loadb(text, bytes, flags, &e);
-	if (!o)
+	if (parser == OUT_OF_MEMORY) {
+		snprintf(err, err_size, "out of memory");
+		json_decref(o);
+		o = NULL;
+	} else if (!o) {
 		snprintf(err, err_size, "line %d: %s", e.line, e.text);
+	}
+	parser = NOT_PARSING;
 	return o;
 }
 
