@@ -34,7 +34,8 @@ size_t json_text_memory(const char *text, size_t bytes);
 size_t json_memory(const json_t *document);
 
 /* Parses a text; `flags` are jansson's. The caller owns the reference. NULL, with a line in `err` (which may be NULL if
- * err_size is 0), if the text exceeds a limit or is not JSON. The line may repeat bytes of the text. */
+ * err_size is 0), if the text exceeds a limit or is not JSON, or if memory runs out. The line may repeat bytes of the
+ * text. If memory runs out within a number of 16 characters or more, an assertion of jansson 2.14 ends the program. */
 json_t *json_read(const char *text, size_t bytes, size_t flags, const struct json_limit *limit, char *err,
 		  size_t err_size)
 	__attribute__((warn_unused_result));
