@@ -12,9 +12,32 @@
 #include "loadgen/cluster/team.h"
 #include "loadgen/measurement/step_pack.h"
 
-/* Describes what broke in the step; null: nothing. A ramp ends with the first step that broke; a search goes on. */
-static json_t *judge_step(struct outcome *oc, const struct step *s)
+static double least_memory(const struct ramp *r, enum series_side side)
 {
+	return series_peak(r->outcome->series, side)->v[SAMPLE_AVAILABLE_BYTES];
+}
+
+/* Looks for a machine that was short of memory in the step: a server's, else this one. */
+static struct breaking_memory short_of_memory(const struct ramp *r)
+{
+	struct breaking_memory m = { .of_server = true };
+
+	for (uint32_t i = 0; i < r->suts.n; i++)
+		if (floors_memory_was_short(&r->floors, floors_server(i), least_memory(r, series_server(i, r->suts.n)),
+					    m.text, sizeof(m.text)))
+			return m;
+	m.of_server = false;
+	(void)floors_memory_was_short(&r->floors, FLOORS_GENERATOR, least_memory(r, SIDE_GENERATOR), m.text,
+				      sizeof(m.text));
+	return m;
+}
+
+/* Describes what broke in the step; null: nothing. A ramp ends with the first step that broke; a search goes on. */
+static json_t *judge_step(const struct ramp *r)
+{
+	const struct step *s = r->current.step;
+	const struct breaking_memory memory = short_of_memory(r);
+	struct outcome *oc = r->outcome;
 	enum stop_reason reason;
 	struct breaking broke;
 	char text[256];
@@ -31,7 +54,7 @@ static json_t *judge_step(struct outcome *oc, const struct step *s)
 		return json_null();
 	if (!loadgen_is_search(oc->cfg))
 		outcome_stop(oc, reason, text);
-	breaking_of(s, reason, text, &broke);
+	breaking_of(s, reason, text, &memory, &broke);
 	return breaking_json(&broke);
 }
 
@@ -145,7 +168,7 @@ void record_step(struct ramp *r)
 	json_t *o, *broke;
 
 	take_peaks(r);
-	broke = judge_step(r->outcome, s);
+	broke = judge_step(r);
 	/* A failure of the generator says nothing about the server's capacity. */
 	if (s->started && !outcome_is_aborted(r->outcome) && !s->generator_failed)
 		agenda_tell(&r->agenda, r->outcome, s, json_is_object(broke));

@@ -206,7 +206,23 @@ static void explain(const struct step *s, struct breaking *b)
 	}
 }
 
-void breaking_of(const struct step *s, enum stop_reason reason, const char *detail, struct breaking *out)
+/* Takes a lack of memory as the cause of failures that only say that something took too long. */
+static void explain_by_memory(const struct step *s, const struct breaking_memory *memory, struct breaking *b)
+{
+	char code[96];
+
+	b->resource = "memory";
+	b->side = memory->of_server ? "server" : "generator";
+	b->meaning = "add memory, hold fewer clients, or end a run before this with --memory-floor";
+	snprintf(b->text, sizeof(b->text), "%u clients: %u held; %s", s->target, s->connected_held, memory->text);
+	if (b->has_failure)
+		snprintf(b->text + strlen(b->text), sizeof(b->text) - strlen(b->text), ", and clients failed: %s at %s "
+			 "(%llu times)", fail_code_text(&b->fail, code, sizeof(code)), stage_names[b->fail.stage],
+			 (unsigned long long)b->count);
+}
+
+void breaking_of(const struct step *s, enum stop_reason reason, const char *detail,
+		 const struct breaking_memory *memory, struct breaking *out)
 {
 	char code[96];
 
@@ -215,6 +231,7 @@ void breaking_of(const struct step *s, enum stop_reason reason, const char *deta
 	out->resource = reason == STOP_STEP_TIMEOUT ? "time" : "unknown";
 	out->side = "unknown";
 	explain(s, out);
+	out->meaning = out->has_failure ? fail_advice(&out->fail) : "";
 	if (reason == STOP_SERVER_LOST) {
 		out->resource = "server";
 		out->side = "server";
@@ -227,6 +244,11 @@ void breaking_of(const struct step *s, enum stop_reason reason, const char *deta
 	} else if (s->floor != FLOOR_NONE) {
 		out->resource = s->floor == FLOOR_MEMORY ? "memory" : "cpu";
 		out->side = s->floor_of_server ? "server" : "generator";
+	}
+	if ((reason == STOP_ERROR_RATE || reason == STOP_STEP_TIMEOUT) && rank(out->resource) <= rank("handshakes") &&
+	    memory->text[0]) {
+		explain_by_memory(s, memory, out);
+		return;
 	}
 	/* If a floor cut the step short, that explains the missing clients, not their recorded failures. */
 	if (reason == STOP_SERVER_LOST || reason == STOP_HOST_LOST || reason == STOP_GENERATOR_FAILED ||
@@ -247,5 +269,5 @@ json_t *breaking_json(const struct breaking *b)
 			 "resource",
 			 b->resource, "side", b->side, "stage", b->has_failure ? stage_names[b->fail.stage] : NULL,
 			 "code", b->has_failure ? fail_code_text(&b->fail, code, sizeof(code)) : NULL, "count",
-			 (json_int_t)b->count, "meaning", b->has_failure ? fail_advice(&b->fail) : "", "text", b->text);
+			 (json_int_t)b->count, "meaning", b->meaning, "text", b->text);
 }

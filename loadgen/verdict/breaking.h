@@ -44,14 +44,23 @@ struct breaking {
 	bool has_failure;
 	struct fail fail;		/* the failure that reveals the resource; the most frequent of several */
 	uint64_t count;
+	const char *meaning;		/* what it means and what to do; "" if there is no more to say than `text` */
 	char text[320];			/* one line in plain words */
+};
+
+/* A machine that had almost no memory left in the step. */
+struct breaking_memory {
+	bool of_server;
+	char text[128];		/* which machine, and how much was left; "": no machine was short of memory */
 };
 
 /* The resource that ran out and its side, judged by one failure alone; never NULL. */
 void breaking_resource(const struct fail *f, const char **resource, const char **side);
 
-/* Finds what broke in a step, after step_collect; `reason` and `detail` as by stop_judge_step or the server's end. */
-void breaking_of(const struct step *s, enum stop_reason reason, const char *detail, struct breaking *out);
+/* Finds what broke in a step, after step_collect; `reason` and `detail` as by stop_judge_step or the server's end. If a
+ * machine was short of memory, that explains failures that name no resource, such as timeouts. */
+void breaking_of(const struct step *s, enum stop_reason reason, const char *detail,
+		 const struct breaking_memory *memory, struct breaking *out);
 
 /* `hard_failure` of a step in run.json. NULL when out of memory. */
 json_t *breaking_json(const struct breaking *b);

@@ -41,6 +41,18 @@ static bool is_short_of_memory(const struct floors *f, enum floors_host host, co
 	return true;
 }
 
+bool floors_memory_was_short(const struct floors *f, enum floors_host host, double least_bytes, char *text, size_t size)
+{
+	double all = f->of[host].memory_bytes;
+
+	text[0] = '\0';
+	if (!(all > 0) || !(least_bytes < FLOORS_SHORT_RATIO * all))
+		return false;
+	snprintf(text, size, "%s had only %.1f %% of its memory left, %.0f of %.0f MiB", machine_of(f, host),
+		 100 * least_bytes / all, least_bytes / MIB, all / MIB);
+	return true;
+}
+
 static double busy_of(const struct sample *s)
 {
 	return s->v[SAMPLE_MACHINE_USER_S] + s->v[SAMPLE_MACHINE_SYSTEM_S] + s->v[SAMPLE_MACHINE_SOFTIRQ_S] +

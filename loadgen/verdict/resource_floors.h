@@ -44,4 +44,11 @@ void floors_set_limits(struct floors *f, enum floors_host host, double memory_by
 #define FLOORS_CPU_NS UINT64_C(5000000000)
 enum stop_reason floors_judge(struct floors *f, enum floors_host host, const struct sample *s, char *text, size_t size);
 
+/* True if `least_bytes`, the least memory that a host had available in a step, is so little that its programs wait for
+ * memory: the kernel then drops pages of program code that are in use and reads them again. `text` then says which
+ * machine, and how much was left. Independent of the floors; NAN is not judged. */
+#define FLOORS_SHORT_RATIO 0.05
+bool floors_memory_was_short(const struct floors *f, enum floors_host host, double least_bytes, char *text,
+			     size_t size);
+
 #endif

@@ -18,6 +18,8 @@ const struct worker_stats *worker_stats(const struct worker *w)
 	return NULL;
 }
 
+static const struct breaking_memory enough;
+static const struct breaking_memory little = { .of_server = true, .text = "the server's machine had only 1.0 % left" };
 static struct step *s;
 
 static int set_up(void **state)
@@ -87,7 +89,7 @@ TEST_WITH(breaking__scarcity_among_timeouts__is_what_explains, set_up, tear_down
 	count(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0, 190);
 	count(STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_FULL, 7);
 	count(STAGE_PSN_EXCHANGE, FAIL_PROTOCOL, PROTO_BAD_FRAME, 3);
-	breaking_of(s, STOP_ERROR_RATE, "500 clients: 200 not held", &b);
+	breaking_of(s, STOP_ERROR_RATE, "500 clients: 200 not held", &enough, &b);
 	assert_string_equal(b.resource, "max_clients");
 	assert_string_equal(b.side, "server");
 	assert_int_equal(b.count, 7);
@@ -103,7 +105,7 @@ TEST_WITH(breaking__server_lost__is_the_server_whatever_the_clients_say, set_up,
 	struct breaking b;
 
 	count(STAGE_TCP_CONNECT, FAIL_ERRNO, EMFILE, 5);
-	breaking_of(s, STOP_SERVER_LOST, "the server was killed by signal 9", &b);
+	breaking_of(s, STOP_SERVER_LOST, "the server was killed by signal 9", &enough, &b);
 	assert_string_equal(b.resource, "server");
 	assert_string_equal(b.side, "server");
 	assert_non_null(strstr(b.text, "killed by signal 9"));
@@ -114,10 +116,38 @@ TEST_WITH(breaking__no_failure_counted__reason_alone, set_up, tear_down)
 	struct breaking b;
 	json_auto_t *o = NULL;
 
-	breaking_of(s, STOP_STEP_TIMEOUT, "", &b);
+	breaking_of(s, STOP_STEP_TIMEOUT, "", &enough, &b);
 	assert_string_equal(b.resource, "time");
 	assert_string_equal(b.side, "unknown");
 	assert_non_null(strstr(b.text, "step_timeout"));
 	o = breaking_json(&b);
 	assert_true(json_is_null(json_object_get(o, "code")));
+}
+
+TEST_WITH(breaking__timeouts_on_a_machine_without_memory__is_the_memory, set_up, tear_down)
+{
+	struct breaking b;
+	json_auto_t *o = NULL;
+
+	s->connected_held = 300;
+	count(STAGE_TCP_CONNECT, FAIL_TIMEOUT, 0, 190);
+	breaking_of(s, STOP_ERROR_RATE, "", &little, &b);
+	assert_string_equal(b.resource, "memory");
+	assert_string_equal(b.side, "server");
+	assert_string_equal(b.text, "500 clients: 300 held; the server's machine had only 1.0 % left, and clients "
+			    "failed: timeout at tcp_connect (190 times)");
+	o = breaking_json(&b);
+	assert_string_equal(json_string_value(json_object_get(o, "code")), "timeout");
+	assert_non_null(strstr(json_string_value(json_object_get(o, "meaning")), "add memory"));
+}
+
+TEST_WITH(breaking__scarcity_on_a_machine_without_memory__is_the_scarcity, set_up, tear_down)
+{
+	struct breaking b;
+
+	count(STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_FULL, 7);
+	breaking_of(s, STOP_ERROR_RATE, "", &little, &b);
+	assert_string_equal(b.resource, "max_clients");
+	breaking_of(s, STOP_SERVER_LOST, "the server was killed by signal 9", &little, &b);
+	assert_string_equal(b.resource, "server");
 }
