@@ -44,7 +44,7 @@ struct cm_event {
 	void *context;		/* the id's; for CM_CONNECT_REQUEST the listener's */
 	int status;
 	uint32_t qpn;		/* peer's QP number: CONNECT_REQUEST and CONNECT_RESPONSE */
-	uint8_t reads;		/* outstanding RDMA READs and atomics: requested by the client, or granted to it */
+	uint8_t reads;		/* limit of outstanding READs and atomics: client's request, or what it was granted */
 	uint8_t private_data[CM_PRIVATE_MAX];
 	uint32_t private_bytes;
 };

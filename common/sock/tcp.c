@@ -128,7 +128,7 @@ static int take_element(char *element, bool first, struct tcp_options *o, char *
 			 k->allowed);
 	else
 		snprintf(err, err_size,
-			 "--tcp: '%s' is not allowed; allowed: default or tuned, first, then nodelay=, quickack=, "
+			 "--tcp: '%s' is not allowed; allowed: default or tuned (only first), nodelay=, quickack=, "
 			 "send-buffer=, receive-buffer=, busy-poll=, zerocopy=, congestion=", element);
 	return -EINVAL;
 }

@@ -17,7 +17,7 @@
 /* All zero: nothing is under way. `n` ends the lists, not a terminator. The kernel numbers a socket's calls from 0. */
 struct zerocopy {
 	bool on;			/* SO_ZEROCOPY is set */
-	bool used;			/* part of the current message was sent by such a call */
+	bool used;			/* part of the current message was sent with MSG_ZEROCOPY */
 	uint32_t first, last, n;	/* buffers whose message is sent, but that the kernel may still use */
 	uint32_t base, next;		/* oldest call under way; number of the next call */
 	uint64_t done;			/* a bit for each finished call from `base` on: calls may finish in any order */

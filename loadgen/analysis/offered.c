@@ -92,7 +92,7 @@ const char *offered_knee_text(const struct offered_point *p, size_t n, char *tex
 			 k.clients, k.beyond);
 		break;
 	case KNEE_P99:
-		snprintf(text, size, "with %.0f a second offered, p99 was more than twice that of the lowest rate",
+		snprintf(text, size, "at %.0f operations/s offered, p99 was over twice that of the lowest rate",
 			 k.beyond);
 		break;
 	case KNEE_NONE:

@@ -205,7 +205,7 @@ static const char *text_at(const json_t *o, const char *name)
 
 const char *untaken_text(const json_t *element, char *out, size_t size)
 {
-	snprintf(out, size, "%s: %s were asked for, the %s got %s", text_at(element, "setting"),
+	snprintf(out, size, "%s: asked for %s, the %s got %s", text_at(element, "setting"),
 		 text_at(element, "asked"), text_at(element, "side"), text_at(element, "got"));
 	return out;
 }

@@ -13,7 +13,7 @@
  * many were appended; if memory runs out, the list has no incomplete elements. */
 size_t untaken_add(json_t *list, const json_t *generator_config, const json_t *server_config, const json_t *step);
 
-/* Writes an element in words: "--inline: 4096 bytes were asked for, the generator got 512 bytes". Returns `out`. */
+/* Writes an element in words: "--inline: asked for 4096 bytes, the generator got 512 bytes". Returns `out`. */
 const char *untaken_text(const json_t *element, char *out, size_t size);
 
 #endif

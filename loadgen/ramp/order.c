@@ -86,7 +86,7 @@ static void advance_follow_up(struct ramp *r)
 	steps_conclude(r);
 }
 
-/* At the first deadline gives up the client, which does not connect; at the second the run, as it does not leave. */
+/* First deadline: the client did not connect, so give it up. Second: it did not leave, so end the run. */
 static void on_alone_late(struct ramp *r)
 {
 	if (!r->alone.leaving) {

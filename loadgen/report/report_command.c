@@ -131,7 +131,7 @@ static bool split_baselines(char *text, struct report_options *o, char *err, siz
 static int make_suite(const struct arguments *a, const struct report_options *o, char *err, size_t err_size)
 {
 	if (a->baseline || a->plan.n) {
-		snprintf(err, err_size, "%s: a suite or a comparison has none; name the folder of one of its runs",
+		snprintf(err, err_size, "%s does not work with suites or comparisons; name one of their runs' folders",
 			 a->baseline ? "--baseline" : "--plan");
 		return EXIT_STATUS_USAGE;
 	}

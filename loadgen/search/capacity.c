@@ -103,8 +103,8 @@ static bool ask_probe(struct capacity_probe *out, enum capacity_purpose purpose,
 	return true;
 }
 
-/* True if a number passes mostly that is larger than one that does not: the failure may have been bad luck and is tried
- * again. */
+/* True if a larger number mostly passes: this failure may be bad luck and is tried again, until it has DOUBTFUL_TRIES
+ * tries. */
 static bool is_doubtful(const struct capacity *c, enum capacity_boundary of, const struct capacity_row *failed)
 {
 	if (passes_mostly(failed, of) || capacity_tries(failed) >= DOUBTFUL_TRIES)

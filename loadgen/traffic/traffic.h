@@ -52,7 +52,7 @@ struct traffic {
 	uint64_t last_end_ns;		/* when the last measured operation ended; 0: none has */
 	uint64_t begin_ns;		/* begin time of the operations that workload->start is called for */
 	uint64_t in_flight;
-	uint64_t batch, batch_ns;	/* the last batch of completions that was timed, and its time */
+	uint64_t batch, batch_ns;	/* number of the last batch that was timed, and when */
 };
 
 /* The times of an operation in flight. */

@@ -38,8 +38,8 @@ void pace_on_congestion(struct pace *p, uint64_t begun_ns, uint64_t now_ns)
 		p->window = 1;
 }
 
-/* A server closes a connection without a reason when its deadline for the handshake, or for the connection that carries
- * messages, expires, or when it evicts the connection to make room for another. */
+/* A server sends no reason when it closes a connection because a deadline (of the handshake, or of the connection for
+ * messages) has expired, or because another connection needs the room. */
 static bool is_hung_up(const struct fail *f)
 {
 	bool waits = f->stage == STAGE_TLS_HANDSHAKE || f->stage == STAGE_PSN_EXCHANGE ||

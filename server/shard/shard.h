@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A shard: one thread, one loop, and everything it needs to serve clients of its rail alone.
  *
- * Shards share the PSN registry, the admission count of their rail, the registrar, the queue of control sessions and
- * their statistics, each of which has one writing thread. They take no lock.
+ * Shards share the PSN registry, admission counts, the registrar, the queue of control sessions and statistics
+ * (docs/architecture.md, "Threads and shared state").
  */
 #ifndef RAMPART_SERVER_SHARD_H
 #define RAMPART_SERVER_SHARD_H

@@ -145,7 +145,7 @@ moves "--inline 4096: Soft-RoCE grants 512, which is said" inline-4096 \
     '[.analysis.not_taken[] | .setting, .side, .asked, .got] ==
      ["--inline", "generator", "1000 bytes", "512 bytes", "--inline", "server", "1000 bytes", "512 bytes"]'
 is "--inline 4096: one warning line for each side" \
-    "$(grep -c -- '--inline: 1000 bytes were asked for, the [a-z]* got 512 bytes' "${logs[inline-4096]}")" 2
+    "$(grep -c -- '--inline: asked for 1000 bytes, the [a-z]* got 512 bytes' "${logs[inline-4096]}")" 2
 is "--numa auto: one warning line for each side" \
     "$(grep -c -- "--numa: .* the [a-z]* got any CPU: the device's NUMA node is not known" "${logs[numa]}")" 2
 is "--numa auto without a node: threads may run where they may without it" \

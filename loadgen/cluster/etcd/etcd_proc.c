@@ -315,7 +315,7 @@ static int set_tls(struct etcd_proc *p, const struct etcd_proc_config *c, char *
 	if (!c->ca && !c->cert && !c->key)
 		return 0;
 	if (!c->ca || !c->cert || !c->key) {
-		snprintf(err, err_size, "TLS of etcd needs its CA, a certificate and a key: give all three, or none");
+		snprintf(err, err_size, "give all of --etcd-ca, --etcd-cert and --etcd-key, or none");
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < 3; i++) {

@@ -63,7 +63,7 @@ static const char *parse(const char *p, struct etcd_url *u)
 	if (take_port(&p, u))
 		return "it has no port from 1 to 65535 after the host";
 	if (*p++ != '/' || take_part(&p, "._-", u->run, ETCD_RUN_MAX))
-		return "it has no run after the port: 1 to 64 of A-Z a-z 0-9 . _ -";
+		return "no run name (1 to 64 of A-Z a-z 0-9 . _ -) follows the port";
 	if (!*p)
 		return NULL;
 	if (strncmp(p, "?token=", 7) != 0)

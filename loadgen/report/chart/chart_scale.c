@@ -145,7 +145,7 @@ void chart_scale_round_percentile(struct chart_scale *s)
 	s->lo = 1;
 	s->hi = fmax(s->hi, 10);
 	last = (int)floor(log10(s->hi) + 1e-9);
-	/* Each nine makes the labels longer, so with many nines only every n-th has one. */
+	/* Labels grow with each nine, so with many nines only every n-th gets a tick. */
 	every = last > 5 ? (last + 3) / 4 : 1;
 	for (int nines = 0; nines <= last; nines += every) {
 		struct chart_tick *t = &s->ticks[s->n_ticks++];

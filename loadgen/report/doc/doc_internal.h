@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* A block is a JSON object with "kind", "tone", "id" if it has one, and the members named here, which are texts unless
- * stated. */
+ * noted. */
 enum doc_kind {
 	DOC_SECTION,		/* id, title, number (integer) */
 	DOC_HEADING,		/* title */

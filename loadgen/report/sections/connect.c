@@ -179,8 +179,8 @@ static void show_psns(struct page *p)
 	if (!(exchanged > 0 || wrong > 0))
 		return;
 	doc_text(p->doc, "psns", "Packet sequence numbers of all steps: %s were exchanged, %s; %s were taken and drawn "
-		 "again; %s.%s", page_count(p, exchanged), shared > 0 ? page_text(p, "%s of them while another live "
-		 "connection had the same", page_count(p, shared)) : "all distinct among live connections",
+		 "again; %s.%s", page_count(p, exchanged), shared > 0 ? page_text(p, "%s of them in use by another "
+		 "live connection", page_count(p, shared)) : "all distinct among live connections",
 		 page_count(p, redrawn), read > 0 ? page_text(p, "%s were read back from the clients' queue pairs as "
 		 "agreed", page_count(p, read)) : "none was read back (--verify)", wrong > 0 ? page_text(p, " %s queue "
 		 "pairs had others than agreed.", page_count(p, wrong)) : "");

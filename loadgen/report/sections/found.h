@@ -20,8 +20,8 @@ struct found {
 	const json_t *failure;		/* the first hard failure; NULL: none */
 };
 
-/* `which` is slo_capacity, knee or first_hard_failure. False, with nothing known, for runs without a capacity analysis.
- */
+/* Reads slo_capacity, knee or first_hard_failure (`which`). Returns false, and leaves all of `out` unknown, for a run
+ * without a capacity analysis. */
 bool found_read(const struct page *p, const char *which, struct found *out);
 /* The knee: from the analysis, or from the steps of an older run. */
 void found_knee(const struct page *p, struct found *out);

@@ -22,7 +22,7 @@ static const char *const sides[] = { "server", "generator" };
 struct samples {
 	const char *side;
 	const json_t *o;
-	size_t at[ROWS_MAX];		/* the indexes of the samples in the arrays */
+	size_t at[ROWS_MAX];		/* indexes of the samples in the arrays of `o` */
 	size_t n;
 	double *t_s;
 };

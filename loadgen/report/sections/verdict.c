@@ -293,7 +293,7 @@ void section_verdict(struct page *p)
 	add_flag_badges(p);
 	say_end(p);
 	if (p->points->left_out)
-		doc_note(p->doc, DOC_WARN, "steps-left-out", "%zu further steps of the run are left out.",
+		doc_note(p->doc, DOC_WARN, "steps-left-out", "The report omits the last %zu steps.",
 			 p->points->left_out);
 	say_limiting_resource(p);
 	table_capacities(p);

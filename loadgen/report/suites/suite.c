@@ -113,7 +113,7 @@ static void answer_operations(struct page *p, const json_t *steps)
 	double most = json_number_at(fast, "throughput_bytes_per_s");
 
 	doc_answer(p->doc, DOC_PLAIN, NULL,
-		   page_text(p, "An operation of %s by %s, p50", page_bytes(p, json_number_at(first, "message_bytes")),
+		   page_text(p, "p50 of %s operations, %s", page_bytes(p, json_number_at(first, "message_bytes")),
 			     page_clients(p, json_number_at(first, "clients"))), time_at(p, first, "response_p50_ns"),
 		   page_text(p, "p99 %s, p99.9 %s.", time_at(p, first, "response_p99_ns"),
 			     time_at(p, first, "response_p99_9_ns")));
@@ -217,9 +217,9 @@ static void say_server(struct page *p, const json_t *entry)
 	double number = json_number_at(entry, "server");
 
 	if (isfinite(number) && why)
-		doc_text(p->doc, NULL, "Server %s of the suite, %s.", page_count(p, number), why);
+		doc_text(p->doc, NULL, "Ran on server %s, %s.", page_count(p, number), why);
 	else if (isfinite(number))
-		doc_text(p->doc, NULL, "Server %s of the suite.", page_count(p, number));
+		doc_text(p->doc, NULL, "Ran on server %s.", page_count(p, number));
 	else if (why)
 		doc_text(p->doc, NULL, "Server: %s.", why);
 }

@@ -92,7 +92,7 @@ TEST(none_taken__each_once)
 	assert_int_equal(untaken_add(list, tuning, NULL, step), 0);
 	assert_int_equal(json_array_size(list), 5);
 	assert_string_equal(untaken_text(json_array_get(list, 0), text, sizeof(text)),
-			    "--inline: 1024 bytes were asked for, the generator got 512 bytes");
+			    "--inline: asked for 1024 bytes, the generator got 512 bytes");
 }
 
 /* How many settings are found for a thread on node `of_thread` with a device at `of_device` (JSON). */

@@ -144,8 +144,8 @@ TEST(command__a_suite__no_option_is_passed_over)
 	fprintf(f, "{\"schema_version\": 2, \"id\": \"s\", \"entries\": []}");
 	fclose(f);
 	expect("suite", 0, "Suite report: s\n");
-	expect("suite --baseline " D, 2, "--baseline: a suite or a comparison has none");
-	expect("suite --plan 10", 2, "--plan: a suite or a comparison has none");
+	expect("suite --baseline " D, 2, "--baseline does not work with suites");
+	expect("suite --plan 10", 2, "--plan does not work with suites");
 }
 
 TEST(command__plan__those_rows_in_rising_order)
