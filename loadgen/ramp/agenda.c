@@ -60,7 +60,7 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 	}
 	a->probe.slo = judge_step(&oc->cfg->slo, s, oc->cfg->find_rate);
 	a->probe.broke = broke;
-	/* A step that broke, or whose queue grew because the rate was too high, does not settle, and need not. */
+	/* A step that broke, or whose rate was too high, cannot become steady and is not expected to. */
 	a->probe.unsteady = step_is_disturbed(s) || !(s->steady || broke || (oc->cfg->find_rate && step_is_behind(s)));
 	/* The search is not told about a disturbed probe, and so asks for the same one again. */
 	if (loadgen_is_search(oc->cfg) && step_is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
@@ -109,8 +109,8 @@ static uint32_t times_measured(const json_t *steps, const char *path, double num
 	return n;
 }
 
-/* Repeats a number of clients beside the knee that was measured only once: the knee is confirmed when both numbers
- * beside it were measured twice. */
+/* The knee is confirmed when the numbers of clients on both sides of it were measured twice: asks for one that was
+ * measured only once. */
 static bool next_of_knee(struct agenda *a, const json_t *steps)
 {
 	struct knee_point points[CURVE_POINTS_MAX];
@@ -136,7 +136,7 @@ static bool next_of_search(struct agenda *a, const struct outcome *oc)
 	a->step_index++;
 	if (!capacity_next(&oc->capacity, &a->probe) && (oc->cfg->find_rate || !next_of_knee(a, oc->steps)))
 		return false;
-	/* Counts disturbed probes too, unknown to the search, because files are named after the repetition. */
+	/* Files are named after the repetition, so this also counts disturbed probes, unknown to the search. */
 	a->probe.repetition = times_measured(oc->steps, oc->cfg->find_rate ? "offered_per_s" : "target_clients",
 					     a->probe.clients) + 1;
 	take_probe(a, oc->cfg);

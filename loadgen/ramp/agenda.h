@@ -18,7 +18,7 @@ struct agenda {
 	uint32_t step_index, size_index, rate_index, repetition;	/* position of the next step */
 	struct capacity_probe probe;		/* in a search: the next or running probe */
 	uint32_t knee_probes;			/* probes made for the knee */
-	uint32_t disturbed;			/* void probes in a row: generator or replies stood still */
+	uint32_t disturbed;			/* disturbed probes in a row, which are repeated */
 };
 
 /* Sets the first step. */

@@ -16,7 +16,7 @@
 #include "loadgen/config/deal.h"
 #include "loadgen/traffic/workload.h"
 
-#define READS 16		/* READs and atomics outstanding per connection, as far as both devices allow */
+#define READS 16		/* outstanding READs and atomics asked for per connection; devices may allow fewer */
 
 void crew_client_config(const struct loadgen_config *c, struct client_config *out)
 {
@@ -199,9 +199,9 @@ json_t *crew_device(const struct crew *c)
 	return dev_json(worker_dev(c->workers[0], 0));
 }
 
-/* This worker's part of its server's clients. All hosts' workers for a server are numbered, every host's first worker
- * before any second one; their parts differ by one client at most. The host numbered first differs from server to
- * server. */
+/* Worker i's part of its server's clients; parts differ by one client at most. The server's workers are numbered across
+ * all hosts: first the first worker of each host, then the second of each, and so on. Which host comes first differs
+ * from server to server. */
 static uint32_t share_of(const struct crew *c, uint32_t i, const uint32_t *totals)
 {
 	uint32_t target = i % c->n_targets, n = deal_share(c->n, c->n_targets, target), at = i / c->n_targets;

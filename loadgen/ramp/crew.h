@@ -25,7 +25,7 @@ struct hist;
 struct crew {
 	struct worker **workers;
 	uint32_t n, n_targets;
-	uint32_t host, hosts;		/* this load host's rank, and their number; all workers share the clients */
+	uint32_t host, hosts;		/* this load host's rank; how many hosts share the clients */
 	struct port *ports[CREW_PORTS_MAX];	/* ports of the rails' devices */
 	uint32_t n_ports;
 	/* PSNs of the live connections of each server and rail. A rail may lead to a server of its own, which draws
@@ -58,8 +58,8 @@ json_t *crew_network(const struct crew *c);
 void crew_share(const struct crew *c, const uint32_t *of_target, uint32_t *share);
 /* False if a worker would get more clients than it has memory for. */
 bool crew_has_room(const struct crew *c, const uint32_t *of_target);
-/* Gives every worker the order, with its share of the clients and of the active clients in `whole`, which counts all
- * hosts. `of_target` is the number of clients that each server gets (deal.h); NULL: the first server gets all. */
+/* Gives the order to every worker. `whole` has the clients and active clients of all hosts; each worker gets its share
+ * of both. `of_target` is the number of clients that each server gets (deal.h); NULL: the first server gets all. */
 void crew_order(struct crew *c, enum worker_order order, const struct worker_task *whole, const uint32_t *of_target);
 
 /* The functions from here to crew_iterations, except crew_has_unproved, leave out workers whose device failed: such
@@ -77,7 +77,7 @@ uint32_t crew_away(const struct crew *c);
 /* The same for one server. */
 uint32_t crew_live_of(const struct crew *c, uint32_t target);
 uint32_t crew_away_of(const struct crew *c, uint32_t target);
-/* With --iterations: operations that each client has ended, unless it is gone. */
+/* With --iterations: how many operations every client has ended by now, except clients that are gone. */
 uint64_t crew_iterations(const struct crew *c);
 
 /* -errno of the first worker whose devices failed, with their names in `devices` unless NULL; 0: no worker failed. */

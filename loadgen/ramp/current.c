@@ -37,7 +37,7 @@ void current_clear(struct current *c)
 	hist_free(c->interval);
 }
 
-/* The main thread's readings, without operations: it has none. */
+/* Readings of the main thread, which has no operations of its own. */
 static struct pulse_moment this_moment(void)
 {
 	return (struct pulse_moment){ .now_ns = clock_boot_ns(), .busy_ns = clock_busy_ns() };
@@ -51,7 +51,7 @@ void current_deal(struct current *c, uint32_t total, const struct suts *suts, js
 	deal_clients(total, suts->n, (enum deal)c->cfg->deal, c->cfg->seed, room, c->dealt);
 }
 
-/* Makes the parts of several servers in the step; a single server needs none. */
+/* Makes the step's `targets`, one for each of several servers; a single server needs none. */
 static int make_targets(struct current *c, const struct suts *suts, const uint32_t *share)
 {
 	int ret = suts->n == 1 ? 0 : step_make_targets(c->step, suts->n, share);
@@ -61,7 +61,7 @@ static int make_targets(struct current *c, const struct suts *suts, const uint32
 	return ret;
 }
 
-/* The number of clients of all hosts that send. */
+/* How many clients send, over all hosts. */
 static uint32_t senders_of(const struct current *c)
 {
 	if (c->cfg->wl->idle)

@@ -27,15 +27,15 @@ struct current {
 	struct step *step;		/* NULL between two steps */
 	uint32_t total;			/* clients of all hosts in the step */
 	uint32_t dealt[TARGETS_MAX];	/* how many of them each server gets */
-	double begin_s;			/* start of the step, since the results folder was created */
+	double begin_s;			/* when the step began, in seconds since the results folder was made */
 	uint64_t connect_start_ns;
 	uint32_t reconnects;		/* of the control session, up to MARK */
-	uint32_t restarts;		/* of the server, up to the reading of its counters before measuring */
+	uint32_t restarts;		/* of the server, until its counters were read before measuring */
 	enum stage upto;		/* last stage that connections may enter now */
 	uint64_t barrier_ns;		/* when the running stage was allowed to begin */
 	uint64_t last_cycles, last_cycle_ns;	/* progress of --cycles */
 	uint64_t last_moved, last_moved_ns;	/* progress of --iterations: messages and bytes */
-	struct hist *now, *before, *interval;	/* response times: total, up to the interval, in the interval */
+	struct hist *now, *before, *interval;	/* response times: up to now, up to the interval's start, within it */
 	uint64_t interval_ns;		/* how long the next interval of the measured time should be */
 	uint64_t last_interval_ns, last_messages;
 	uint64_t last_sample_ns;
@@ -83,8 +83,8 @@ void current_leave(struct current *c, struct crew *crew);
  * reports. */
 void current_measure(struct current *c, struct crew *crew);
 void current_measured(struct current *c, const struct crew *crew);
-/* Ends the present interval of the measured time. One that has not lasted half of interval_ns goes on, because it would
- * weigh as much as a full one. */
+/* Ends the running interval of the measured time. If it has lasted less than half of interval_ns, it goes on instead,
+ * because it would weigh as much as a full one. */
 void current_interval(struct current *c, const struct crew *crew);
 /* With --cycles: true if this host's share of --cycles clients has returned, or no client has returned for 60 s. */
 bool current_cycles_are_done(struct current *c, const struct crew *crew);
@@ -92,8 +92,8 @@ bool current_cycles_are_done(struct current *c, const struct crew *crew);
 /* With --iterations: true if nothing was transferred for 60 s. Call at every tick while there is traffic. */
 bool current_is_stuck(struct current *c, const struct crew *crew);
 
-/* Writes the numbers of clients by state, and of messages, to events.ndjson: at every call if they are `changing`, else
- * once a second. `phase` is the phase's name. */
+/* Writes how many clients are in each state, and the number of messages, to events.ndjson: at every call if `changing`,
+ * else once a second. `phase` is the phase's name. */
 void current_sample(struct current *c, const struct crew *crew, const char *phase, bool changing);
 
 #endif

@@ -18,11 +18,11 @@
 
 /* How long removing absent hosts may take before this host goes on without the others. */
 #define PUT_OUT_NS (30 * NS_PER_S)
-/* How much later than this host the other hosts may be at a gate: */
-#define GATE_NEWS_NS (60 * NS_PER_S)	/* until a message about the gate has reached all hosts */
+/* Time that this host allows the others at a gate: */
+#define GATE_NEWS_NS (60 * NS_PER_S)	/* for a message about the gate to reach all hosts */
 #define GATE_HOST_NS (100 * NS_PER_MS)	/* more for each host, since clocks are compared with one host at a time */
-#define WORKERS_START_S 120		/* until the workers have their memory */
-#define SLOWEST_HOST 10			/* the slowest host's factor in the time for operations and cycles */
+#define WORKERS_START_S 120		/* for the workers to allocate their memory */
+#define SLOWEST_HOST 10			/* factor by which the slowest host may take longer for operations and cycles */
 
 #define RUN_STEP 0	/* step number of messages that concern the run as a whole */
 
@@ -197,7 +197,7 @@ void gates_quit(struct ramp *r, const char *why)
 	team_quit(r->team, why);
 }
 
-/* The whole number `name`; if it is negative or not a whole number, UINT64_MAX, which no parameter of a step may be. */
+/* The whole number `name`; if it is negative or no whole number, UINT64_MAX, which is not valid in any step. */
 static uint64_t figure_at(const json_t *o, const char *name)
 {
 	const json_t *v = json_object_get(o, name);
@@ -222,8 +222,8 @@ static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *de
 	return true;
 }
 
-/* Reads the step that the leader announced, which is not trusted. False: this host has left the run, because it is not
- * valid. */
+/* Reads and checks the step that the leader announced, for the leader is not trusted. False: the step is not valid, and
+ * this host has left the run. */
 static bool read_step(struct ramp *r, const json_t *what, struct step_figures *f)
 {
 	*f = (struct step_figures){ .bytes = figure_at(what, "bytes"), .repetition = figure_at(what, "repetition"),
@@ -331,7 +331,7 @@ static void on_gate_at(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	/* If the step has been cut short, it is in another phase. */
+	/* If the step has been cut short, the run is in another phase. */
 	if (r->phase == RAMP_GATE || r->phase == RAMP_DRAIN)
 		pass(r, r->gate);
 }

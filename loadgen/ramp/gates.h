@@ -32,7 +32,7 @@ struct gate_rule {
 	void (*pass)(struct ramp *r);	/* what each host does when the leader has released the gate; NULL: nothing */
 };
 
-/* The news that a member has of its leader. */
+/* News from the leader that a member looks for. */
 enum gates_news { GATES_NOTHING, GATES_STEP, GATES_END };
 
 /* True if there are other hosts to wait for. */
@@ -49,8 +49,8 @@ void gates_tell_infos(struct ramp *r);
 /* Leader: tells the members that the run is over. */
 void gates_tell_end(struct ramp *r);
 
-/* Member: looks for the next step, or the run's end, announced by the leader. A step's figures go to *f; the caller has
- * to check them against the workload. */
+/* Member: looks whether the leader has announced the next step or the run's end. A step's figures go to *f; the caller
+ * has to check them against the workload. */
 enum gates_news gates_read_news(struct ramp *r, struct step_figures *f);
 /* Leader, at GATE_MET: ends the run if hosts have devices of different kinds, which would not measure the same. */
 void gates_compare_fabrics(struct ramp *r);

@@ -507,7 +507,7 @@ static void begin_done(struct ramp *r)
 	ev_break(r->loop, EVBREAK_ALL);
 }
 
-/* The server has 30 s for an answer (sut.c). Phases that wait for one allow for a pending answer before it, too. */
+/* A server has 30 s for an answer (sut.c). Phases that only wait for one have 60 s: an earlier one may be pending. */
 const struct phase order_phases[RAMP_N] = {
 	[RAMP_SERVER] = { .name = "starting server", .timeout_s = 60, .on_deadline = on_server_late },
 	[RAMP_PROVE] = { .name = "proving servers", .timeout_s = 60, .on_deadline = on_prove_late },
@@ -545,8 +545,8 @@ const struct phase order_phases[RAMP_N] = {
 
 /* --- gates --- */
 
-/* Reads the servers' pools only when all servers are watched, so that no watching session is being made meanwhile, or
- * counted among the clients that connect. */
+/* Reads the servers' pools only when all servers are watched: a watching session that is still being made would count
+ * among the clients that connect. */
 static void on_watched(void *arg)
 {
 	struct ramp *r = arg;

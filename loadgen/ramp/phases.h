@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state machine of a run: the phase that the run is in, and how it gets into another. What each phase does, and in
- * which order, is in order.c. ramp.c reports external events. Owning thread: main.
+/* The state machine of a run: the phase that the run is in, and how it enters another. order.c has the actions of each
+ * phase and their order. ramp.c reports external events. Owning thread: main.
  */
 #ifndef RAMPART_LOADGEN_PHASES_H
 #define RAMPART_LOADGEN_PHASES_H
@@ -55,12 +55,12 @@ enum ramp_phase {
 /* The actions of a phase. Functions that it does not need are NULL. */
 struct phase {
 	const char *name;
-	uint64_t timeout_s;		/* 0: timeout_ns, which depends on the run; both 0: the phase has no deadline */
+	uint64_t timeout_s;		/* used without timeout_ns, which depends on the run; a time of 0: no deadline */
 	uint64_t (*timeout_ns)(const struct ramp *r);
 	void (*begin)(struct ramp *r);	/* makes the phase's requests and orders */
 	void (*advance)(struct ramp *r);	/* goes on if everything the phase waits for is there */
-	void (*on_stats)(struct ramp *r, json_t *report);	/* takes the sum over all servers */
-	enum step_report keeps;		/* which report of the step each server's report becomes */
+	void (*on_stats)(struct ramp *r, json_t *report);	/* takes the sum of the servers' reports */
+	enum step_report keeps;		/* as which of the step's reports a server's report is kept */
 	void (*on_deadline)(struct ramp *r);
 	enum ramp_phase late;		/* phase entered at the deadline if there is no on_deadline */
 };
@@ -75,7 +75,7 @@ struct ramp {
 	enum ramp_phase phase;
 	uint32_t phase_number;		/* counts the phases entered */
 	uint64_t phase_start_ns;
-	uint32_t n_late;		/* how many deadlines of this phase have passed */
+	uint32_t n_late;		/* how often this phase's deadline has passed */
 	bool report_asked, report_arrived;	/* the server's report that this phase waits for */
 	uint32_t restarts;		/* in a search: restarts of the server we started */
 	struct suts suts;

@@ -107,7 +107,7 @@ static int terminal_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
 }
 
-/* The line may contain the leader's text, so only the \r and escape that erase the last line control the terminal. */
+/* The line may contain text from the leader; utf8_show escapes it, so that it cannot control the terminal. */
 static void print_progress(const char *line, bool terminal)
 {
 	char shown[400];

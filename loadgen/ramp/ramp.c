@@ -151,7 +151,7 @@ static int meet_server(struct ramp *r, char *err, size_t err_size)
 	if (ret)
 		return ret;
 	r->outcome->generator_dev = crew_device(&r->crew);
-	/* Described now, because the workers have allocated their memory. */
+	/* Described only now, when the workers have allocated their memory. */
 	r->outcome->generator_place = json_object();
 	effective_describe(r->outcome->generator_place);
 	if (!team_leads(r->team)) {
@@ -203,7 +203,7 @@ static const struct suts_events server_events = {
 
 static bool nothing_left_to_measure(struct ramp *r)
 {
-	/* Before measuring, the other hosts wait for this one at the next gate, and go on without its clients. */
+	/* Before measuring, this host goes on to the next gate even without clients, because the others wait there. */
 	if (r->phase < RAMP_MEASURE && gates_has_others(r) && !r->cfg->iterations)
 		return false;
 	if (CREW_SUM(&r->crew, live) + CREW_SUM(&r->crew, away) == 0 || current_lost_all_of_one(&r->current, &r->crew))

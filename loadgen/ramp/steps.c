@@ -5,7 +5,7 @@
 #include "common/base/log.h"
 #include "loadgen/ramp/step_record.h"
 
-/* A search ends when its server has ended after this many restarts. */
+/* How often a search restarts a server that ended; when it ends once more, the search ends. */
 #define RESTARTS_MAX 8
 
 void steps_stop_without_memory(struct ramp *r)
@@ -57,7 +57,7 @@ static bool makes_follow_up(const struct ramp *r)
 	       (!step_is_stable(s) || agenda_is_last(&r->agenda, r->cfg));
 }
 
-/* Starts a new server for the next step after ours has ended. Its workers are made when it is ready. */
+/* Our server has ended: starts another for the next step. The workers for it are made when it is ready. */
 static void restart_server(struct ramp *r)
 {
 	char err[256];

@@ -11,7 +11,7 @@
 #include "loadgen/ramp/crew.h"
 #include "loadgen/output/results.h"
 
-/* Pause before a session that broke is made again. */
+/* Seconds to wait before a broken session is made again. */
 #define RETRY_S 2.
 
 /* Keeps a sample. `target` matters for SIDE_SERVER only. */

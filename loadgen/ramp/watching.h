@@ -39,7 +39,7 @@ struct watching {
 	 * after watching_start; may be NULL. */
 	void (*on_sample)(void *arg, enum series_side side, uint32_t target, const struct sample *sample);
 	void *sample_arg;
-	void (*on_first)(void *arg);	/* called when each first sample has come or will not come; then NULL */
+	void (*on_first)(void *arg);	/* see watching_servers; NULL once it was called */
 	void *arg;
 	struct sampler *sampler;	/* NULL without --sample-interval */
 	ev_timer due;			/* fires when the next sample of this process is due */
@@ -50,11 +50,11 @@ struct watching {
 /* Starts sampling this process. `cfg`, `crew`, `results` and `series` must outlive `w`. 0 or -ENOMEM. */
 int watching_start(struct watching *w, const struct loadgen_config *cfg, struct ev_loop *loop, struct results *results,
 		   struct series *series, const struct crew *crew) __attribute__((warn_unused_result));
-/* Stops all sampling. `w` may be all zero, not started. */
+/* Stops all sampling. `w` may be all zero (never started). */
 void watching_stop(struct watching *w);
 
-/* Starts watching the servers. `on_first` is called once, when each server's first sample has come or is known not to
- * come for now; without --sample-interval before this returns. */
+/* Starts watching the servers. Calls `on_first` once, when the first sample of each server has come or has failed to
+ * come; without --sample-interval before this returns. */
 void watching_servers(struct watching *w, const struct control_config *servers, uint32_t n, void (*on_first)(void *arg),
 		      void *arg);
 /* Stops watching the servers, because they end or are replaced. */

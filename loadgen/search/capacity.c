@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#define GAP 0.05		/* between the passed and the failed number, as a share of the passed one */
+#define GAP 0.05		/* bisecting ends when passed and failed differ by this share of the passed number */
 #define BREAK_TRIES 2		/* a hard failure is not a matter of chance, so two tries confirm it */
 #define DOUBTFUL_TRIES 3	/* tries of a number that failed although a larger one passed */
 #define INCONCLUSIVE_TRIES 2	/* more will not make a saturated generator faster */
@@ -48,8 +48,8 @@ static bool passes_mostly(const struct capacity_row *row, enum capacity_boundary
 	return 2 * passed(row, of) > capacity_tries(row);
 }
 
-/* True if the tries, which must agree, are enough for an end of the interval. If too many were unsteady, more of them
- * would not help. */
+/* True if a number whose tries agree has enough of them to be an end of the interval. If too many were unsteady, more
+ * would not help either. */
 static bool is_decided(const struct capacity_row *row, enum capacity_boundary of)
 {
 	const uint32_t *t = row->count[of];
@@ -61,12 +61,12 @@ static bool is_decided(const struct capacity_row *row, enum capacity_boundary of
 	       (t[SLO_INCONCLUSIVE] >= INCONCLUSIVE_TRIES && t[SLO_INCONCLUSIVE] >= t[SLO_FAIL]);
 }
 
-/* Rows that say where the boundary is; NULL: there is none. Tries of `failed` up to `passed` disagree with each other
- * unless `passed` is below `failed`. */
+/* Rows around the boundary; NULL: there is no such row. If `passed` is not below `failed`, tries disagree from `failed`
+ * up to `passed`. */
 struct around {
 	const struct capacity_row *low;		/* the largest below `failed` of which all tries passed */
-	const struct capacity_row *failed;	/* the smallest that failed, unless it passes mostly and a larger one
-						 * always does */
+	const struct capacity_row *failed;	/* the smallest that failed, except one that mostly passes below one
+						 * that always passes */
 	const struct capacity_row *passed;	/* the largest that ever passed */
 	const struct capacity_row *high;	/* the smallest above `passed` */
 };
@@ -115,7 +115,7 @@ static bool is_doubtful(const struct capacity *c, enum capacity_boundary of, con
 	return false;
 }
 
-/* Width of the numbers whose tries disagree; 0 if none do. */
+/* Width of the range of numbers whose tries disagree; 0 if none do. */
 static uint32_t scatter(const struct around *a)
 {
 	if (!a->passed || a->passed < a->failed)
@@ -123,8 +123,8 @@ static uint32_t scatter(const struct around *a)
 	return MAX(a->passed->clients - a->failed->clients, MAX((uint32_t)ceil(GAP * a->failed->clients), 1));
 }
 
-/* Looks for a lower end between `low` and `failed`, and then tries it. The gap between them need not be smaller than
- * what is known to scatter. False when the lower end is decided. */
+/* Seeks the lower end between `low` and `failed`, then repeats it until it is decided. The gap between them need not
+ * become smaller than the range in which tries disagree. False when the lower end is decided. */
 static bool next_lower(const struct around *a, enum capacity_boundary of, struct capacity_probe *out)
 {
 	uint32_t low = a->low ? a->low->clients : 0, failed = a->failed->clients, gap = failed - low;
@@ -138,7 +138,7 @@ static bool next_lower(const struct around *a, enum capacity_boundary of, struct
 	return low && !is_decided(a->low, of) && ask_probe(out, CAPACITY_CONFIRM, low);
 }
 
-/* Likewise for the upper end, above all that ever passed. */
+/* Likewise for the upper end, above every number that ever passed. */
 static bool next_upper(const struct capacity *c, const struct around *a, enum capacity_boundary of,
 		       struct capacity_probe *out)
 {
@@ -243,8 +243,8 @@ static struct capacity_end end_at(const struct capacity_row *row, enum capacity_
 	};
 }
 
-/* The largest number of which all tries passed: one that is decided, or else the one below the first failure. What
- * breaks is not a matter of chance, so nothing above the first failure counts. */
+/* The largest number of which all tries passed: a decided one, or else the one below the first failure. Breaking is not
+ * a matter of chance, so for CAPACITY_BREAK nothing above the first failure counts. */
 static const struct capacity_row *lower_end(const struct capacity *c, enum capacity_boundary of)
 {
 	const struct capacity_row *low = look_around(c, of).low;
@@ -255,7 +255,7 @@ static const struct capacity_row *lower_end(const struct capacity *c, enum capac
 	return low;
 }
 
-/* The smallest number above `low` that never passed: one that is decided, or else any. */
+/* The smallest number above `low` that never passed: a decided one, or if none is decided, any. */
 static const struct capacity_row *upper_end(const struct capacity *c, enum capacity_boundary of,
 					    const struct capacity_row *low)
 {

@@ -5,7 +5,7 @@
  * (slo_capacity), and where something breaks (first_hard_failure). Each is an interval. Its lower end is the largest
  * number of clients that passed in all of its tries, its upper end the smallest number above that failed in all of
  * them. Near the boundary of the SLO chance decides a single probe, so both ends take CAPACITY_TRIES tries
- * (docs/capacity.md, "The search", says why that many). Numbers whose tries disagree scatter; they lie inside.
+ * (docs/capacity.md, "The search", says why that many). Numbers whose tries disagree lie inside the interval.
  *
  * A search for a rate (--find-rate) looks for slo_capacity only, with operations per second in place of clients.
  */
@@ -25,7 +25,7 @@ enum capacity_purpose {
 	CAPACITY_DOUBLE,	/* twice the largest number that passed */
 	CAPACITY_BISECT,	/* halfway between the numbers that passed and failed */
 	CAPACITY_CONFIRM,	/* an end of the interval, or a doubtful failure, once more */
-	CAPACITY_WIDEN,		/* beyond numbers whose tries disagree, by as much as they are apart */
+	CAPACITY_WIDEN,		/* beyond the numbers whose tries disagree, by as much as these are apart */
 	CAPACITY_PURPOSE_N,
 };
 extern const char *const capacity_purpose_names[CAPACITY_PURPOSE_N];
@@ -46,7 +46,7 @@ struct capacity_probe {
 #define CAPACITY_TRIES 5
 /* Maximum number of probes for one boundary; the search for it then ends. */
 #define CAPACITY_PROBES_MAX 48
-/* Maximum of distinct numbers of clients in a search, or in a ramp (OPT_LIST_MAX or fewer). */
+/* Maximum number of rows, one for each number of clients of a search or ramp (a ramp has OPT_LIST_MAX or fewer). */
 #define CAPACITY_ROWS_MAX (CAPACITY_N * CAPACITY_PROBES_MAX)
 
 struct capacity {
@@ -69,10 +69,10 @@ struct capacity_end {
 	uint32_t tries, unsteady;
 };
 
-/* Knowledge about a boundary. */
+/* Where a boundary lies, as far as the probes tell. */
 struct capacity_result {
 	struct capacity_end lower;	/* the largest number of which every try passed */
-	struct capacity_end upper;	/* the smallest number above it of which none did */
+	struct capacity_end upper;	/* the smallest number above it of which no try passed */
 	bool at_least;		/* the boundary is at or above `lower`; how far above is not known */
 	bool inconclusive;	/* `upper` proves nothing: the generator was the limit, or samples were missing */
 	bool scatters;		/* between the ends a number failed although it, or a larger one, also passed */
@@ -83,8 +83,8 @@ struct capacity_result {
 /* Begins with `start` clients and goes up to `max`; 1 <= start <= max. */
 void capacity_init(struct capacity *c, bool has_slo, uint32_t start, uint32_t max);
 
-/* Writes the next probe to `out`; the caller fills in its last three fields afterwards. False when both boundaries are
- * known as well as they can be. */
+/* Writes the next probe to `out`; the caller fills in slo, broke and unsteady after the probe. False when both
+ * boundaries are known as well as they can be. */
 bool capacity_next(const struct capacity *c, struct capacity_probe *out);
 
 /* Adds a probe with its outcome, or a step of a ramp, to the history. */

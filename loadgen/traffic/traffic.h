@@ -36,7 +36,7 @@ struct traffic {
 	/* Owned: */
 	struct wclient *clients;
 	struct stream_times *rings;	/* one for each stream of each client */
-	uint64_t ring_mask;		/* number & ring_mask is an operation's index in a ring (>= --inflight) */
+	uint64_t ring_mask;		/* number & ring_mask: operation's index in its ring of --inflight or more */
 	struct lane_plan plans[WORKLOAD_STREAMS_MAX];	/* only for workloads with plans */
 	struct trace *trace;		/* NULL: no --trace */
 
@@ -79,8 +79,8 @@ void traffic_start_client(struct wclient *wc);
 /* The same for a client that is connected again after an outage: in the open loop it first begins the operations that
  * were due during the outage. */
 void traffic_resume_client(struct wclient *wc);
-/* Forgets a client's operations: its first connection begins, or its last one is gone. Operations that were in flight
- * when a connection was lost (--reconnect) will begin again. */
+/* Call when a client's first connection begins or its last one is gone: forgets its operations. Those that were in
+ * flight when a connection was lost (--reconnect) will begin again. */
 void traffic_reset(struct wclient *wc);
 
 static inline bool traffic_is_idle(const struct wclient *wc)

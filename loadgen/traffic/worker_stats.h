@@ -66,10 +66,10 @@ struct worker_stats {
 	struct worker_stream streams[WORKLOAD_STREAMS_MAX];	/* for workloads with several streams */
 	counter sends_measured;		/* SENDs that carried measured messages, where messages may share SENDs */
 	counter measure_start_ns, measure_end_ns;
-	/* Time since the due time, summed over the operations in flight when measuring began and when it ended.
+	/* How long the operations in flight had been due when measuring began and when it ended, summed up.
 	 * `response` includes all of the first, though it passed before measuring, and none of the second. */
 	counter carried_in_ns, carried_out_ns;
-	counter iterations;	/* with --iterations: operations that each client has ended, unless it is gone */
+	counter iterations;	/* with --iterations: operations that every client has ended, but for those gone */
 	counter bytes_sent, bytes_received;
 	counter one_sided_bytes;	/* bytes of READs, WRITEs and atomics in both of these */
 	counter fulfilled;	/* number of the last order that was fulfilled */

@@ -35,7 +35,7 @@ struct workload_needs {
 	bool window;			/* the server WRITEs to the landing memory */
 };
 
-/* A move of the bytes of a part of an operation (lanes.h); a plan makes up to LANE_MOVES_MAX moves in turn. */
+/* How the bytes of a part of an operation are moved (lanes.h); a plan has up to LANE_MOVES_MAX moves, in turn. */
 enum lane_move {
 	LANE_WRITE,	/* writes the payload's text into the region */
 	LANE_READ,	/* reads from the region into the landing memory */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decides which of a worker's clients connects next, and when: window of connections being made (pace.h),
- * --connect-rate, and the lists of waiting clients. clients.h handles the connections' events. Owning thread: the
- * worker's.
+/* Decides which of a worker's clients connects next, and when: by the window of pace.h, by --connect-rate, and by the
+ * lists of waiting clients. clients.h handles the connections' events.
+ * Owning thread: the worker's.
  */
 #ifndef RAMPART_LOADGEN_CONNECTOR_H
 #define RAMPART_LOADGEN_CONNECTOR_H
@@ -92,13 +92,13 @@ void connector_more(struct connector *k);
 /* Stops starting the step's clients. `mode` is CONNECT_HOLD or CONNECT_CLOSE. */
 void connector_stop(struct connector *k, enum connect_mode mode);
 
-/* Clears the client's operations: its first connection begins, or its last one is gone. */
+/* Call when a client's first connection begins or its last one is gone: clears the client's operations. */
 void connector_reset_client(struct wclient *wc);
 /* Connects the client on a rail as soon as the pace allows. */
 void connector_connect(struct connector *k, struct wclient *wc, uint32_t rail);
 /* Repeats the client's attempt after a pause. */
 void connector_retry(struct connector *k, struct wclient *wc);
-/* Connects a client that lost its connection again, on rail 0, not before `at_ns`. */
+/* Reconnects a client that lost its connection, on rail 0 and not before `at_ns`. */
 void connector_connect_at(struct connector *k, struct wclient *wc, uint64_t at_ns);
 /* client_ops.may_enter; its argument is a struct rail. */
 bool connector_may_enter(void *rail, struct client_conn *c, enum stage stage);

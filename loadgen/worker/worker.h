@@ -29,7 +29,7 @@ struct worker_rail {
 
 struct worker_config {
 	const struct loadgen_config *cfg;
-	struct client_config client;	/* max_conns: the worker's share of the largest step;  server, device:  rails */
+	struct client_config client;	/* max_conns: worker's share of the largest step; server, device: in `rails` */
 	struct worker_rail rails[RAILS_MAX];
 	uint32_t n_rails;
 	uint32_t index, n_workers;

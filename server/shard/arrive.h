@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TCP connections of clients that were granted one (--transports tcp), from the accept until they prove which session
- * they belong to. A shard has room for --max-handshakes of these strangers; one more evicts the oldest of the address
- * that has the most, the newcomer counted. Owning thread: the shard's.
+ * they belong to. A shard has room for --max-handshakes of these connections; one more evicts the oldest of the
+ * address that has the most, counting the new one. Owning thread: the shard's.
  */
 #ifndef RAMPART_SERVER_ARRIVE_H
 #define RAMPART_SERVER_ARRIVE_H

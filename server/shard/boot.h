@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bootstrap of a client inside TLS: handshake, HELLO, GRANT or REFUSE (docs/protocol.md). Resources: grant.h.
+/* The bootstrap of a client inside TLS: handshake, HELLO, GRANT or REFUSE (docs/protocol.md). grant.h takes resources.
  *
  * Bootstraps are served after clients' data: a ready connection waits in the shard's queue, and each turn of the loop
  * ends by serving some of them, one step each (pump.h).

@@ -63,7 +63,7 @@ struct conn {
 	uint64_t asked_ns;	/* start of the wait for a HELLO that can be granted */
 	bool awaits_region;	/* HELLO: a region is being registered for this client; the socket is not watched */
 	struct addr peer;	/* address at the other end of the TLS connection */
-	/* Counted in the shard's table of addresses: the TLS connection; the grant until the RDMA request comes. */
+	/* In the shard's table of addresses: counts the TLS connection, and the grant until the RDMA request comes. */
 	struct peer_hold tls_hold, grant_hold;
 	struct peer_hold tls_share, client_share;	/* in the server's table, with --max-per-address */
 

@@ -8,9 +8,9 @@ struct shard;
 
 /* Sets the gauges to the shard's current values. */
 void gauges_publish(struct shard *s);
-/* Asks the device what a live connection's queue pair has (stats.effective): a system call, so only on demand. */
+/* Asks the device for the settings of a live queue pair (stats.effective): a system call, so only on demand. */
 void gauges_look(struct shard *s);
-/* Sets the gauges of a shard that has released everything to 0. Counters of events keep their values. */
+/* Sets to 0 the gauges of a shard that has released everything. Counters of events keep their values. */
 void gauges_clear(struct shard *s);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * Every socket is accepted at once, because only that reveals its address. One that cannot be let in waits in a bounded
  * list, where addresses with the fewest TLS connections come first, so nobody gets ahead of an address that has fewer.
- * When the list is full, the address with the most entries in it loses the youngest.
+ * When the list is full, the address with the most entries in it loses its youngest entry.
  *
  * Opened by the thread that starts the server; from listen_start on the shard's thread owns them.
  */
@@ -26,7 +26,7 @@ TAILQ_HEAD(waiting_list, waiting);
 struct listen_state {
 	int fd;				/* the TLS socket; -1: closed */
 	ev_io io;
-	bool paused;			/* descriptors or memory are short; until not_before_ns */
+	bool paused;			/* accepts nothing until not_before_ns: descriptors or memory are short */
 	uint64_t not_before_ns;
 	uint64_t crowd_log_ns;		/* earliest time of the next log line about an address that has too many */
 	struct waiting *waiting;	/* slots for accepted sockets that wait for room */

@@ -125,7 +125,7 @@ struct shard {
 	struct conn_list lists[CONN_ST_N];	/* by state */
 	uint32_t counts[CONN_ST_N];	/* length of each list */
 	/* Connections waiting for boot_serve_next, which takes one of each list in turn, first come first served: [1]
-	 * addresses that have the most TLS connections, [0] others. */
+	 * those of the addresses that have the most TLS connections, [0] others. */
 	struct conn_list ready[2];
 	bool crowd_is_next;
 	struct session_table *sessions;
