@@ -55,7 +55,7 @@ enum ramp_phase {
 /* The actions of a phase. Functions that it does not need are NULL. */
 struct phase {
 	const char *name;
-	uint64_t timeout_s;		/* used without timeout_ns, which depends on the run; a time of 0: no deadline */
+	uint64_t timeout_s;		/* used without timeout_ns, which depends on the run; time 0: no deadline */
 	uint64_t (*timeout_ns)(const struct ramp *r);
 	void (*begin)(struct ramp *r);	/* makes the phase's requests and orders */
 	void (*advance)(struct ramp *r);	/* goes on if everything the phase waits for is there */

@@ -113,7 +113,7 @@ static void answer_operations(struct page *p, const json_t *steps)
 	double most = json_number_at(fast, "throughput_bytes_per_s");
 
 	doc_answer(p->doc, DOC_PLAIN, NULL,
-		   page_text(p, "p50 of %s operations, %s", page_bytes(p, json_number_at(first, "message_bytes")),
+		   page_text(p, "p50 of operations of %s, %s", page_bytes(p, json_number_at(first, "message_bytes")),
 			     page_clients(p, json_number_at(first, "clients"))), time_at(p, first, "response_p50_ns"),
 		   page_text(p, "p99 %s, p99.9 %s.", time_at(p, first, "response_p99_ns"),
 			     time_at(p, first, "response_p99_9_ns")));
