@@ -17,6 +17,7 @@
 #include "common/tls/ticket_keys.h"
 #include "common/tls/tls.h"
 #include "common/tls/tls_files.h"
+#include "server/service.h"
 #include "server/shard/shard.h"
 
 #define DAY_S 86400
@@ -260,9 +261,13 @@ static void note(struct certificates *c, const struct tls_ctx *ctx)
 
 static void on_hangup(struct ev_loop *loop, ev_signal *w, int revents)
 {
+	struct certificates *c = w->data;
+
 	(void)loop;
 	(void)revents;
-	certificates_reload(w->data);
+	service_reloading(c->server->service);
+	certificates_reload(c);
+	service_ready(c->server->service);
 }
 
 void certificates_start(struct certificates *c)

@@ -25,6 +25,7 @@
 #include "server/control.h"
 #include "server/report.h"
 #include "server/sandbox.h"
+#include "server/service.h"
 #include "server/shard/shard.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
@@ -35,6 +36,7 @@ struct main_loop {
 	ev_async wake;		/* sent by wake_main */
 	struct control *control;
 	struct certificates *certificates;
+	struct service *service;
 	bool failed[RAILS_MAX];	/* rails that were given up */
 	uint32_t n_failed;
 	ev_timer stats;
@@ -247,6 +249,7 @@ static int start_server(struct main_loop *m, char *err, size_t err_size)
 	server->shards = calloc(n, sizeof(*server->shards));
 	if (!server->shards || psn_registry_new(&server->psns) ||
 	    (server->cfg->max_per_address && peers_new(n * server_config_addresses(server->cfg), &server->peers)) ||
+	    service_new(server, ev_default_loop(0), &m->service) ||
 	    certificates_new(server, ev_default_loop(0), &m->certificates) ||
 	    control_new(server, ev_default_loop(0), &m->control) || open_ports(server)) {
 		snprintf(err, err_size, "this machine is out of memory");
@@ -321,6 +324,7 @@ static int finish(struct main_loop *m)
 	}
 	control_free(m->control);
 	certificates_free(m->certificates);
+	service_free(m->service);
 	for (uint32_t i = 0; i < server->n_shards; i++)
 		shard_free(server->shards[i]);
 	free(server->shards);
@@ -355,6 +359,7 @@ static bool wait_for_signal(struct main_loop *m)
 		log_error("cannot write the ready line to stdout: %s", strerror(errno));
 		return false;
 	}
+	service_ready(m->service);
 	ev_run(loop, 0);
 	return true;
 }
@@ -383,6 +388,7 @@ static int serve(struct server_config *cfg)
 		return EXIT_ENVIRONMENT;
 	}
 	served = wait_for_signal(&m);
+	service_stopping(m.service);
 	log_info("stopping: draining for at most %.1f s", (double)cfg->drain_timeout_ns / 1e9);
 	stop_server(&m);
 	ret = finish(&m);

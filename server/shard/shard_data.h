@@ -31,6 +31,7 @@ struct registrar;
 struct session_table;
 struct arrivals;
 struct certificates;
+struct service;
 struct ticket_seed;
 struct sock_ctx;
 struct tls_ctx;
@@ -49,6 +50,7 @@ struct server {
 	/* Valid only while TLS contexts are made, on the main thread. */
 	const struct ticket_seed *tickets;	/* NULL: TLS sessions are not resumed */
 	const struct tls_files *tls_files;	/* NULL: read the files that the options name */
+	struct service *service;	/* owned by the main thread */
 	struct certificates *certificates;	/* owned by the main thread; NULL: none */
 	struct shard **shards;
 	uint32_t n_shards;

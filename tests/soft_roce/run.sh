@@ -22,7 +22,7 @@ totals=$1
 shift
 # Scripts in the order of their start, after those that run alone: long ones first, so that both lanes end together.
 (($# > 0)) || set -- "data load connect doctor" "security churn client" stripe "capacity transports psn pod" softroce_script rails tcp_tls \
-    search targets suite schedule sessions turns ends module figures limit usage
+    service search targets suite schedule sessions turns ends module figures limit usage
 limit_s=600
 # A micro-VM needs 4 GiB.
 lanes=${RAMPART_LANES:-$(awk '/^MemAvailable/ { print ($2 >= 12 * 1024 * 1024) ? 2 : 1 }' /proc/meminfo)}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tells systemd about the server if systemd started it with Type=notify (sd_notify(3), sd_watchdog_enabled(3)): when it
+ * serves, reads its certificates again or stops, how many clients it holds, and that all of its threads still turn
+ * their loops. Without systemd, and with NULL, the functions do nothing.
+ *
+ * Main thread.
+ */
+#ifndef RAMPART_SERVER_SERVICE_H
+#define RAMPART_SERVER_SERVICE_H
+
+#include <stdint.h>
+
+#include <ev.h>
+
+struct server;
+struct service;
+
+/* Connects to the socket that the variable NOTIFY_SOCKET names, before the sandbox forbids that; a warning is logged if
+ * that fails. server->service becomes *out. 0 or -ENOMEM. */
+int service_new(struct server *server, struct ev_loop *loop, struct service **out) __attribute__((warn_unused_result));
+void service_free(struct service *s);
+
+/* The server serves, for the first time or again; starts the watchdog and the status line. */
+void service_ready(struct service *s);
+void service_reloading(struct service *s);
+void service_stopping(struct service *s);
+
+/* Feeds the watchdog if every shard has turned its loop since the last call, asks the shards to do it again, and sends
+ * a new status. A shard that has not for half of the watchdog's time is named in the log, once. The service's own timer
+ * calls it, four times in the watchdog's time. */
+void service_turn(struct service *s, uint64_t now_ns);
+
+#endif
