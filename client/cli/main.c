@@ -93,7 +93,7 @@ static const struct opt options[] = {
 static const struct opts_spec spec = {
 	.program = "rdma_client",
 	.usage = "[options] HOST ping | send TEXT | write TEXT | read | info",
-	.summary = "Connects to a rampart server and\n"
+	.summary = "Connects to a rampart server, and runs one of these commands:\n"
 		   "  ping    sends messages and prints their round trips, p50 and p99 at the end\n"
 		   "  send    sends TEXT and prints what comes back\n"
 		   "  write   writes TEXT into the one-sided region and reads it back\n"

@@ -367,7 +367,7 @@ static const struct opt options[] = {
 	{ .name = "targets", .group = "where", .type = OPT_STRING, .offset = AT(targets_text),
 	  .metavar = "HOST[:PORT],...", .excludes = "environment=vm,environment=netns",
 	  .help = "Servers to load at once, at most 16, instead of --server.",
-	  .more = "See \"Several servers\" below." },
+	  .more = "See docs/options.md, \"Several servers\"." },
 	TCP_OPT(AT(tcp_text)),
 	{ .name = "threads", .group = "where", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .metavar = "N", .def_words = "CPUs that it may use, at most 8",
