@@ -81,10 +81,11 @@ help:
 	@echo "make check-deploy      the manifests of deploy/kubernetes against the schemas of Kubernetes' API (Node.js)"
 	@echo "make bench-connect     compares making connections with cmtime and bare OpenSSL (docs/bench.md)"
 	@echo "make bench-data        compares latency, message rate, bandwidth and CPU time with perftest"
+	@echo "make man               man pages, and completion for bash and zsh, in $(B)/share"
 	@echo "make certs             development CA and certificates in build/certs"
 	@echo "make deps              install the packages that are missing"
 	@echo "make lint              the structure of docs/architecture.md, cppcheck and clang-tidy over the sources"
-	@echo "make install           into \$$(DESTDIR)\$$(prefix)/bin, by default $(prefix)/bin; suites into share/rampart"
+	@echo "make install           into \$$(DESTDIR)\$$(prefix), by default $(prefix): programs, suites, man pages, completion"
 	@echo "make clean             remove build/ (but not the kernel package) and the programs"
 
 deps:
@@ -116,7 +117,7 @@ check-quick:
 
 check-docs: all
 	@status=0; \
-	scripts/check-options $(dir $(firstword $(PROGRAMS))) || status=1; \
+	scripts/check-options $(or $(BIN),./) || status=1; \
 	scripts/check-figures || status=1; \
 	exit $$status
 
@@ -152,11 +153,19 @@ lint: all
 	find common server client loadgen -name '*.c' | xargs -P $$(nproc) -n 8 sh -c \
 		'clang-tidy --quiet "$$@" -- $(subst ','\'',$(TIDY_FLAGS)) 2>>$(B)/clang-tidy.log' clang-tidy
 
-install: all
+# Man pages and completion come from what the programs print, so that neither is written by hand.
+man: $(B)/share.made
+$(B)/share.made: $(PROGRAMS) docs/options.md $(addprefix scripts/,make-man softroce lib/man.awk lib/completion.awk)
+	rm -rf $(B)/share
+	scripts/make-man $(or $(BIN),./) $(B)/share
+	touch $@
+
+install: all man
 	install -d $(DESTDIR)$(prefix)/bin
 	install $(PROGRAMS) $(DESTDIR)$(prefix)/bin
 	install -d $(DESTDIR)$(prefix)/share/rampart/suites
 	install -m 644 docs/suites/*.json $(DESTDIR)$(prefix)/share/rampart/suites
+	find $(B)/share -type f -printf '%P\n' | xargs -I{} install -D -m 644 $(B)/share/{} $(DESTDIR)$(prefix)/share/{}
 
 clean:
 	rm -rf build/release build/plain build/address-undefined build/thread build/fuzz build/certs build/report-tests build/report-shots
@@ -201,4 +210,4 @@ $(B)/%.o: %.c $(B)/flags
 include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/faults/faults.mk tests/cluster/cluster.mk tests/ledger/ledger.mk
 
 -include $(wildcard $(patsubst %,$(B)/%/*.d,$(FOLDERS)))
-.PHONY: all help deps certs run check check-one check-quick check-deploy check-docs check-report check-ten-thousand lint install clean record
+.PHONY: all help deps certs run check check-one check-quick check-deploy check-docs check-report check-ten-thousand lint install man clean record
