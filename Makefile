@@ -76,7 +76,7 @@ help:
 	@echo "make check-cluster     tests of what joins several hosts, on an etcd of this machine: 15 s"
 	@echo "make check-bench       tests of what the comparisons read and compute"
 	@echo "make check-report      tests of the report and of what runs leave (Node.js, chromium)"
-	@echo "make check-docs        every option against docs/options.md, figures of the pages against results/"
+	@echo "make check-docs        every option against docs/options.md and the man pages, figures of the pages against results/"
 	@echo "make check-launchers   a run on several hosts, started by ssh, Slurm and mpirun; a server in a container (docs/launchers.md)"
 	@echo "make check-deploy      the manifests of deploy/kubernetes against the schemas of Kubernetes' API (Node.js)"
 	@echo "make bench-connect     compares making connections with cmtime and bare OpenSSL (docs/bench.md)"
@@ -111,13 +111,14 @@ check:
 	@scripts/check
 
 check-quick:
-	@scripts/install-deps
+	@scripts/install-deps --docs
 	@scripts/make-certs
 	@scripts/check --quick
 
-check-docs: all
+check-docs: all man
 	@status=0; \
 	scripts/check-options $(or $(BIN),./) || status=1; \
+	scripts/check-man $(or $(BIN),./) $(B)/share || status=1; \
 	scripts/check-figures || status=1; \
 	exit $$status
 
