@@ -85,7 +85,7 @@ help:
 	@echo "make certs             development CA and certificates in build/certs"
 	@echo "make deps              install the packages that are missing"
 	@echo "make lint              the structure of docs/architecture.md, cppcheck and clang-tidy over the sources"
-	@echo "make install           into \$$(DESTDIR)\$$(prefix), by default $(prefix): programs, suites, man pages, completion"
+	@echo "make install           into \$$(DESTDIR)\$$(prefix), by default $(prefix): programs, suites, man pages, completion, systemd unit"
 	@echo "make clean             remove build/ (but not the kernel package) and the programs"
 
 deps:
@@ -166,7 +166,10 @@ install: all man
 	install $(PROGRAMS) $(DESTDIR)$(prefix)/bin
 	install -d $(DESTDIR)$(prefix)/share/rampart/suites
 	install -m 644 docs/suites/*.json $(DESTDIR)$(prefix)/share/rampart/suites
-	find $(B)/share -type f -printf '%P\n' | xargs -I{} install -D -m 644 $(B)/share/{} $(DESTDIR)$(prefix)/share/{}
+	install -d $(DESTDIR)$(prefix)/lib/systemd/system
+	sed 's|=/usr/bin/|=$(prefix)/bin/|' deploy/systemd/rampart-server.service \
+		>$(DESTDIR)$(prefix)/lib/systemd/system/rampart-server.service
+	find $(B)/share -type f ! -name "softroce.*" -printf '%P\n' | xargs -I{} install -D -m 644 $(B)/share/{} $(DESTDIR)$(prefix)/share/{}
 
 clean:
 	rm -rf build/release build/plain build/address-undefined build/thread build/fuzz build/certs build/report-tests build/report-shots
