@@ -244,6 +244,23 @@ static int open_parent(const char *path, const char **name)
 	return path_open_folder(dir);
 }
 
+int path_may_write(const char *path)
+{
+	const char *name;
+	int folder = open_parent(path, &name), ret = 0;
+
+	if (folder < 0)
+		return folder;
+	if (!*name || kind_of(folder, name) == S_IFDIR)
+		ret = -EISDIR;
+	else if (kind_of(folder, name) == S_IFLNK)
+		ret = -ELOOP;
+	else if (faccessat(folder, ".", W_OK, 0))
+		ret = -errno;
+	close(folder);
+	return ret;
+}
+
 int path_write(const char *path, path_write_fn *write, const void *arg)
 {
 	const char *name;

@@ -136,6 +136,19 @@ TEST(append__a_link__refused)
 	assert_string_equal(text_of("out/victim"), "precious");
 }
 
+TEST(may_write__what_path_write_could_not__an_error)
+{
+	assert_int_equal(path_may_write("new"), 0);
+	assert_int_equal(path_may_write("out/victim"), 0);
+	assert_int_equal(path_may_write("nowhere/new"), -ENOENT);
+	assert_int_equal(path_may_write("out/victim/new"), -ENOTDIR);
+	assert_int_equal(path_may_write("out"), -EISDIR);
+	assert_int_equal(path_may_write("out/"), -EISDIR);
+	assert_int_equal(symlink("../out/victim", "in/f"), 0);
+	assert_int_equal(path_may_write("in/f"), -ELOOP);
+	assert_false(exists("new"));
+}
+
 /* A name with two: writing must not reach the other. */
 TEST(write_in__a_hard_link__replaced_and_the_other_name_keeps_its_text)
 {
