@@ -26,9 +26,9 @@ static const char *limit_text(struct page *p, const char *metric, const char *of
 	return of ? page_text(p, "%.4g %%", v) : figure_text(p, metric, v);
 }
 
-/* "at most 90 % of the first alternative" */
-static const char *expected_text(struct page *p, const json_t *expected)
+const char *expectations_wanted(struct page *p, const json_t *row)
 {
+	const json_t *expected = json_object_get(row, "expected");
 	const char *metric = page_text_at(expected, "metric", ""), *of = json_text_at(expected, "of");
 	double low = json_number_at(expected, of ? "min_percent" : "min");
 	double high = json_number_at(expected, of ? "max_percent" : "max");
@@ -41,8 +41,7 @@ static const char *expected_text(struct page *p, const json_t *expected)
 	return of ? page_text(p, "%s of %s%s", limits, is_entry ? "entry " : "the ", of) : limits;
 }
 
-/* "4.5 us (85 % of 5.3 us)" */
-static const char *measured_text(struct page *p, const json_t *row)
+const char *expectations_measured(struct page *p, const json_t *row)
 {
 	const char *metric = page_text_at(row, "expected.metric", "");
 	double measured = json_number_at(row, "measured"), reference = json_number_at(row, "reference");
@@ -54,7 +53,7 @@ static const char *measured_text(struct page *p, const json_t *row)
 		       : text;
 }
 
-static const char *verdict_text(struct page *p, const json_t *row)
+const char *expectations_verdict(struct page *p, const json_t *row)
 {
 	static const struct page_words words[] = { { "not_judged", "not judged" } };
 	const char *reason = json_text_at(row, "reason");
@@ -83,7 +82,7 @@ static void add_row(struct page *p, struct doc_table *t, const char *link, const
 		doc_cell_link(t, link, link);
 	page_cells(t, "s00sss", alternative ? page_text(p, "%s, %s", metric, alternative) : metric,
 		   json_number_at(row, "clients"), json_number_at(row, "message_bytes"),
-		   expected_text(p, json_object_get(row, "expected")), measured_text(p, row), verdict_text(p, row));
+		   expectations_wanted(p, row), expectations_measured(p, row), expectations_verdict(p, row));
 	if (!link)
 		page_cells(t, "s", json_text_at(row, "expected.source"));
 }
