@@ -222,6 +222,10 @@ static const struct opt options[] = {
 	  .help = "Criteria to judge; auto leaves out times on emulated CPUs and software RDMA.",
 	  .more = "What is not judged is shown (`not judged`, docs/results.md, \"Verdict\") and does not count for the "
 	  "exit status. Objectives (`--slo`) are always judged." },
+	{ .name = "junit", .group = "output", .type = OPT_STRING, .offset = AT(junit), .metavar = "FILE",
+	  .per_host = true, .per_suite = true,
+	  .help = "Write the verdict to FILE as test cases in JUnit's XML, which CI systems read.",
+	  .more = "See docs/results.md, \"In pipelines\". With several load hosts the leader writes it." },
 	{ .name = "key", .group = "where", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE", .needs = "cert",
 	  .per_host = true, .per_suite = true, .help = "Private key (PEM) of --cert." },
 	{ .name = "lead", .group = "hosts", .type = OPT_FLAG, .offset = AT(lead), .needs = "hosts,server|targets",
@@ -441,14 +445,13 @@ const struct opts_spec loadgen_options = {
 
 const struct opts_spec loadgen_plan_options = {
 	.program = "performance_test plan",
-	.hidden = "compare,compare-set,suite,lead,join,cluster",
+	.hidden = "compare,compare-set,suite,junit,lead,join,cluster",
 	.usage = "[options of a run]",
 	.summary = "Says what --clients of a run with these options would need on each host, what runs out first, and\n"
 		   "what to set. It goes by the limits of devices, processes and machines and by the settings of the\n"
 		   "server that performance_test would start or that runs on --server. Connects no client. Takes the\n"
-		   "options of a run but --compare, --compare-set, --suite, --lead, --join and --cluster; --json "
-		   "writes\n"
-		   "the plan.",
+		   "options of a run but --compare, --compare-set, --suite, --junit, --lead, --join and --cluster;\n"
+		   "--json writes the plan.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.groups = groups,

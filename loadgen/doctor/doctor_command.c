@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/build_info.h"
 #include "common/base/clock.h"
@@ -15,12 +17,15 @@
 #include "common/base/utf8.h"
 #include "loadgen/doctor/checks.h"
 #include "loadgen/doctor/server.h"
+#include "loadgen/report/cases/junit.h"
+#include "loadgen/report/cases/step_summary.h"
 
 #define EXIT_STATUS_USAGE 2
 #define EXIT_STATUS_UNCHECKED 3
 
 struct arguments {
 	bool json;
+	const char *junit;
 	struct server_way way;
 };
 
@@ -34,6 +39,8 @@ static const struct opt options[] = {
 	{ .name = "device", .type = OPT_STRING, .offset = AT(way.device), .metavar = "NAME",
 	  .def_words = "the one that reaches the server", .needs = "server", .help = "RDMA device." },
 	{ .name = "json", .type = OPT_FLAG, .offset = AT(json), .help = "Print the findings as JSON." },
+	{ .name = "junit", .type = OPT_STRING, .offset = AT(junit), .metavar = "FILE",
+	  .help = "Write the findings to FILE as test cases in JUnit's XML, which CI systems read." },
 	{ .name = "key", .type = OPT_STRING, .offset = AT(way.key), .metavar = "FILE", .needs = "cert",
 	  .help = "Private key (PEM) of --cert." },
 	{ .name = "ping", .type = OPT_DURATION, .offset = AT(way.ping_ns), .min = NS_PER_MS, .max = 3600 * NS_PER_S,
@@ -74,11 +81,56 @@ static int print_json(const struct findings *f)
 	return ret;
 }
 
+static void add_case(struct cases *c, const struct finding *f)
+{
+	static const enum case_result results[] = { [FINDING_FINE] = CASE_PASSED, [FINDING_WRONG] = CASE_FAILED,
+						    [FINDING_UNKNOWN] = CASE_SKIPPED, [FINDING_NOTE] = CASE_PASSED };
+	bool why = f->why && f->status != FINDING_FINE;
+	char detail[2 * FINDING_TEXT] = "";
+
+	snprintf(detail, sizeof(detail), "%s%s%s%s%s", why ? "why: " : "", why ? f->why : "",
+		 why && f->mend[0] ? "\n" : "", f->mend[0] ? "mend: " : "", f->mend);
+	cases_add(c, &(struct test_case){ .group = "machine", .name = f->check, .result = results[f->status],
+					  .measured = f->what, .detail = detail[0] ? detail : NULL });
+}
+
+/* Tells the CI system. Returns 0 or -errno after logging it. */
+static int write_cases(const struct findings *f, const char *junit)
+{
+	char now[40];
+	time_t seconds = time(NULL);
+	struct tm tm;
+	struct cases *c;
+	int ret = cases_new("doctor", &c);
+
+	if (ret) {
+		log_error("this machine is out of memory: no --junit");
+		return junit ? ret : 0;
+	}
+	strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
+	cases_suite(c, "doctor", now);
+	for (size_t i = 0; i < f->n; i++)
+		add_case(c, &f->v[i]);
+	if (f->lost)
+		cases_add(c, &(struct test_case){ .group = "machine", .name = "findings", .result = CASE_SKIPPED,
+						  .measured = "there are more findings, which are not shown" });
+	log_init(spec.program, LOG_LVL_WARN); /* the checks are over, whose warnings are findings */
+	ret = junit_write(c, junit);
+	step_summary_append(c, NULL);
+	cases_free(c);
+	return ret;
+}
+
 static int look(const struct arguments *a)
 {
 	static struct findings f;	/* too large for the stack */
-	int ret = 0;
+	int ret = a->junit ? path_may_write(a->junit) : 0;
 
+	if (ret) {
+		log_error("--junit %s: %s; name a file in a folder that exists and may be written", a->junit,
+			  path_error(ret));
+		return EXIT_STATUS_UNCHECKED;
+	}
 	modules_check("", &f);
 	devices_check("", &f);
 	lossless_check("", &f);
@@ -98,7 +150,7 @@ static int look(const struct arguments *a)
 				errno ? strerror(errno) : "out of memory, or some of the output was lost");
 		return EXIT_STATUS_UNCHECKED;
 	}
-	return findings_status(&f);
+	return write_cases(&f, a->junit) ? EXIT_STATUS_UNCHECKED : findings_status(&f);
 }
 
 int doctor_command(int argc, char **argv)

@@ -15,10 +15,11 @@
 #include "common/base/utf8.h"
 #include "common/host/beside.h"
 #include "common/rdma/dev.h"
+#include "loadgen/report/cases/step_summary.h"
 
 #define ARGS_MAX 256
-#define SHARES_MAX 7
-#define WORDS_BEFORE 28	/* room for the words before our own arguments, and for the last NULL */
+#define SHARES_MAX 9
+#define WORDS_BEFORE 34	/* room for the words before our own arguments, and for the last NULL */
 
 #define SCRIPT "scripts/softroce"
 
@@ -84,6 +85,7 @@ static void add_shares(struct script_args *a, const struct loadgen_config *c)
 	if (path_make_dirs(c->output) == 0)
 		add_share(a, c->output);
 	add_share_of_file(a, c->json);
+	add_share_of_file(a, c->junit);
 	add_share_of_file(a, c->trace);
 	add_share_of_file(a, c->ca);
 	add_share_of_file(a, c->crl);
@@ -105,6 +107,11 @@ static void add_vm_options(struct script_args *a, const struct loadgen_config *c
 		add_arg(a, a->rails);
 	}
 	add_shares(a, c);
+	if (getenv(STEP_SUMMARY_VARIABLE)) {
+		add_share_of_file(a, getenv(STEP_SUMMARY_VARIABLE));
+		add_arg(a, "--env");
+		add_arg(a, STEP_SUMMARY_VARIABLE);
+	}
 }
 
 /* Replaces this process by the same command in `where`, "vm" or "netns". */

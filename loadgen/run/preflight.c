@@ -3,28 +3,22 @@
 #include "loadgen/run/preflight.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "common/host/res.h"
 #include "common/rdma/dev.h"
 #include "common/sizing/sizes.h"
 
-/* Checks the folder, because the file is created under another name and then renamed. */
-static bool can_write(const char *file)
+static bool can_write(const char *option, const char *file)
 {
-	char dir[PATH_MAX];
-	char *slash;
+	int ret = file && strcmp(file, "-") != 0 ? path_may_write(file) : 0;
 
-	snprintf(dir, sizeof(dir), "%s", file);
-	slash = strrchr(dir, '/');
-	if (!slash)
-		return access(".", W_OK) == 0;
-	slash[slash == dir] = '\0';
-	return access(dir, W_OK) == 0;
+	if (ret)
+		log_error("--%s %s: %s; name a file in a folder that exists and may be written", option, file,
+			  path_error(ret));
+	return !ret;
 }
 
 int preflight_check(const struct loadgen_config *cfg)
@@ -36,16 +30,8 @@ int preflight_check(const struct loadgen_config *cfg)
 	char err[512];
 
 	res_raise_memlock();
-	if (cfg->json && strcmp(cfg->json, "-") != 0 && !can_write(cfg->json)) {
-		log_error("--json %s: %s; name a file in a folder that exists and may be written", cfg->json,
-			  strerror(errno));
+	if (!can_write("json", cfg->json) || !can_write("junit", cfg->junit) || !can_write("trace", cfg->trace))
 		return -ENOENT;
-	}
-	if (cfg->trace && !can_write(cfg->trace)) {
-		log_error("--trace %s: %s; name a file in a folder that exists and may be written", cfg->trace,
-			  strerror(errno));
-		return -ENOENT;
-	}
 	if (have < fds) {
 		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it%s",
 			  (unsigned long long)have, cfg->transport != TRANSPORT_RDMA ? "--clients" :

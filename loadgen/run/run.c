@@ -13,7 +13,10 @@
 #include "loadgen/run/environment.h"
 #include "loadgen/plan/planned.h"
 #include "loadgen/ramp/ramp.h"
+#include "loadgen/report/cases/junit.h"
+#include "loadgen/report/cases/step_summary.h"
 #include "loadgen/report/report.h"
+#include "loadgen/report/run_cases.h"
 #include "loadgen/cluster/team.h"
 #include "loadgen/output/host_files.h"
 #include "loadgen/output/load_hosts.h"
@@ -130,6 +133,24 @@ static bool write_files(const struct loadgen_config *cfg, struct results *result
 	return ok && reported && copied;
 }
 
+/* Tells the CI system. False if the file of --junit could not be written. */
+static bool write_cases(const struct loadgen_config *cfg, struct results *results, const json_t *run)
+{
+	struct cases *c;
+	int ret;
+
+	if (cases_new(cfg->name_text, &c)) {
+		log_error("this machine is out of memory: no --junit");
+		return !cfg->junit;
+	}
+	cases_suite(c, cfg->name_text, json_text_at(run, "run.started_at"));
+	run_cases_add(c, NULL, run);
+	ret = junit_write(c, cfg->junit);
+	step_summary_append(c, results_dir(results));
+	cases_free(c);
+	return !ret;
+}
+
 /* run.json, with what was planned beside what was used if `before` is what this machine had. */
 static json_t *make_run_json(const struct outcome *oc, struct hosts *before, const struct results *results, int argc,
 			     char **argv, enum run_exit status)
@@ -148,6 +169,7 @@ static enum run_exit finish(struct outcome *oc, struct hosts *before, struct res
 			    bool print, json_t **out)
 {
 	enum run_exit status;
+	bool own = print; /* not one of a suite */
 	json_t *run;
 
 	print = print && !(oc->cfg->json && strcmp(oc->cfg->json, "-") == 0);
@@ -168,8 +190,14 @@ static enum run_exit finish(struct outcome *oc, struct hosts *before, struct res
 		log_error("%s", oc->stop_detail);
 		print = false;
 	}
-	if (!write_files(oc->cfg, results, run, print))
+	if (!write_files(oc->cfg, results, run, print)) {
+		note_unwritten(run);
 		status = EXIT_ENVIRONMENT;
+	}
+	if (own && !write_cases(oc->cfg, results, run)) {
+		tell_unwritten(results, run);
+		status = EXIT_ENVIRONMENT;
+	}
 	if (out)
 		*out = json_incref(run);
 	json_decref(run);

@@ -13,6 +13,7 @@
 #include "loadgen/analysis/baseline.h"
 #include "loadgen/analysis/offered.h"
 #include "loadgen/cluster/team.h"
+#include "loadgen/report/run_cases.h"
 #include "loadgen/run/run.h"
 #include "loadgen/suites/need.h"
 #include "loadgen/suites/side_by_side.h"
@@ -36,6 +37,7 @@ struct comparison {
 							 * has not run yet */
 	struct compared *points;
 	size_t n_points, max_points;
+	struct cases *cases;
 };
 
 static struct compared *point_of(struct comparison *k, const json_t *step, bool swept)
@@ -110,6 +112,14 @@ static bool is_result(const struct comparison *k, enum run_exit status)
 		!team_is_over(k->a->v[0].cfg.team);
 }
 
+static void add_cases(const struct comparison *k, unsigned alternative, const json_t *run)
+{
+	char of[sizeof(k->a->v[0].name) + 32];
+
+	snprintf(of, sizeof(of), "%s, round %u", k->a->v[alternative].name, k->rounds + 1);
+	run_cases_add(k->cases, of, run);
+}
+
 /* Runs each alternative once. False, with *status set, if one of them could not run: the round then does not count. */
 static bool run_round(struct comparison *k, const char *prefix, int argc, char **argv, enum run_exit *status)
 {
@@ -125,6 +135,7 @@ static bool run_round(struct comparison *k, const char *prefix, int argc, char *
 			utf8_print_line(stderr, "round %u of %llu: %s", k->rounds + 1, (unsigned long long)k->a->rounds,
 				k->a->v[which].name);
 		*status = run_once(cfg, argc, argv, false, &runs[which]);
+		add_cases(k, which, runs[which]);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (done == n && is_result(k, *status))
@@ -292,10 +303,11 @@ static void free_points(struct comparison *k)
 }
 
 enum run_exit compare_run(struct alternatives *a, const char *output, const char *prefix, int argc, char **argv,
-			  json_t **out)
+			  struct cases *cases, json_t **out)
 {
 	const struct loadgen_config *first = &a->v[0].cfg;
-	struct comparison k = { .a = a, .max_points = first->steps.n * first->sizes.n * MAX(first->rates.n, 1) };
+	struct comparison k = { .a = a, .max_points = first->steps.n * first->sizes.n * MAX(first->rates.n, 1),
+				.cases = cases };
 	enum run_exit status = EXIT_ENVIRONMENT;
 
 	k.points = calloc(k.max_points, sizeof(*k.points));

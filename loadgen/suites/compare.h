@@ -6,13 +6,14 @@
 #include <jansson.h>
 
 #include "loadgen/suites/alternatives.h"
+#include "loadgen/report/cases/cases.h"
 #include "loadgen/run/run.h"
 
 /* Runs all alternatives in turn, for a->rounds rounds; the order is reversed from round to round. The runs' folders are
  * made in `output`; their names are `prefix` with the round and the number of the alternative. Returns the exit status
- * of the last run. *out is set to the `comparison` of suite.json, a reference that the caller owns; NULL if no round
- * was complete. */
+ * of the last run. The test cases of all runs are added to `cases`. *out is set to the `comparison` of suite.json, a
+ * reference that the caller owns; NULL if no round was complete. */
 enum run_exit compare_run(struct alternatives *a, const char *output, const char *prefix, int argc, char **argv,
-			  json_t **out);
+			  struct cases *cases, json_t **out);
 
 #endif

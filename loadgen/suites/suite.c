@@ -19,6 +19,9 @@
 #include "loadgen/suites/compare.h"
 #include "loadgen/run/preflight.h"
 #include "loadgen/server_under_test/sut.h"
+#include "loadgen/report/cases/junit.h"
+#include "loadgen/report/cases/step_summary.h"
+#include "loadgen/report/run_cases.h"
 #include "loadgen/report/suite_report.h"
 #include "loadgen/analysis/read.h"
 #include "loadgen/cluster/team.h"
@@ -39,6 +42,8 @@ struct runner {
 	char **argv;
 	struct results *results;
 	json_t *out;			/* suite.json */
+	struct cases *cases;		/* of its entries, for CI systems */
+	bool unwritten;			/* a file could not be written */
 	struct sut_keep keep;		/* the server that entries share */
 	unsigned keep_until;		/* the first entry that this server does not serve; 0: no server is kept */
 	int servers;			/* servers kept so far */
@@ -242,9 +247,10 @@ static enum run_exit run_comparison(const struct runner *r, struct suite_entry *
 	char prefix[sizeof(e->id) + 1];
 
 	if (is_of_command_line(e))
-		return compare_run(&e->alternatives, results_dir(r->results), "", r->argc, r->argv, out);
+		return compare_run(&e->alternatives, results_dir(r->results), "", r->argc, r->argv, r->cases,
+				   out);
 	snprintf(prefix, sizeof(prefix), "%s-", e->id);
-	return compare_run(&e->alternatives, results_dir(r->results), prefix, e->argc, e->argv, out);
+	return compare_run(&e->alternatives, results_dir(r->results), prefix, e->argc, e->argv, r->cases, out);
 }
 
 static double line_rate_of(const json_t *run)
@@ -290,6 +296,7 @@ static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
 			json_object_set(o, "comparison", run);
 	} else {
 		status = run_once(&e->cfg, e->argc, e->argv, false, &run);
+		run_cases_add(r->cases, NULL, run);
 		suite_results_of_run(o, run);
 		r->line_bytes_per_s = line_rate_of(run);
 		/* A server that does not answer is not used for another entry. */
@@ -337,9 +344,11 @@ static enum run_exit do_entry(struct runner *r, unsigned i)
 	struct suite_entry *e = &r->suite->entries[i];
 	json_t *o = entry_json(e);
 	enum run_exit status, expected;
+	char now[40];
 
 	if (!o)
 		return EXIT_ENVIRONMENT;
+	cases_suite(r->cases, e->id, results_time_text(r->results, now, sizeof(now)));
 	if (!r->base->quiet && !is_of_command_line(e))
 		utf8_print_line(stderr, "suite: entry %u of %u: %s: %s", i + 1, r->suite->n, e->id, e->title);
 	status = prepare_and_run(r, i, o);
@@ -347,14 +356,21 @@ static enum run_exit do_entry(struct runner *r, unsigned i)
 		json_object_set_new(o, "status", json_string("failed"));
 	json_object_set_new(o, "exit_status", json_integer(status));
 	expected = judge_expectations(r, e, o);
+	run_cases_add_entry(r->cases, o);
 	json_array_append_new(json_object_get(r->out, "entries"), o);
 	return worse(status, expected);
 }
 
 /* --- the suite --- */
 
+static void lose_file(struct runner *r)
+{
+	r->unwritten = true;
+	r->worst = EXIT_ENVIRONMENT;
+}
+
 /* Writes suite.json after each entry, so that results are kept if the suite is killed. */
-static bool save(struct runner *r)
+static void save(struct runner *r)
 {
 	char now[40];
 
@@ -362,7 +378,32 @@ static bool save(struct runner *r)
 	json_object_set_new(r->out, "exit_status", json_integer(r->worst));
 	json_object_set_new(r->out, "status", json_string(r->worst == EXIT_INTERRUPTED ? "aborted" :
 		json_array_size(json_object_get(r->out, "entries")) == r->suite->n ? "completed" : "running"));
-	return !results_json(r->results, "suite.json", r->out) && !json_memory_was_short();
+	if (results_json(r->results, "suite.json", r->out) || json_memory_was_short())
+		lose_file(r);
+}
+
+/* Tells the CI system. With several load hosts only the leader does. False if the file of --junit could not be
+ * written. */
+static bool write_cases(struct runner *r)
+{
+	char now[40];
+	int ret;
+
+	results_time_text(r->results, now, sizeof(now));
+	for (size_t i = json_array_size(json_object_get(r->out, "entries")); i < r->suite->n; i++) {
+		cases_suite(r->cases, r->suite->entries[i].id, now);
+		cases_add(r->cases, &(struct test_case){ .group = "run", .name = "end", .result = CASE_SKIPPED,
+							 .measured = "not run: the suite ended before it" });
+	}
+	if (r->unwritten) {
+		cases_suite(r->cases, "suite", now);
+		cases_add(r->cases, &(struct test_case){ .group = "suite", .name = "files", .result = CASE_ERROR,
+							 .measured = "a file could not be written" });
+	}
+	ret = r->base->rank == 0 ? junit_write(r->cases, r->base->junit) : 0;
+	if (r->base->rank == 0)
+		step_summary_append(r->cases, results_dir(r->results));
+	return !ret;
 }
 
 static enum run_exit finish(struct runner *r)
@@ -371,14 +412,18 @@ static enum run_exit finish(struct runner *r)
 	/* With several load hosts only the leader prints the results. */
 	bool show = r->base->rank == 0 && !(json && strcmp(json, "-") == 0);
 
-	if (!save(r))
-		r->worst = EXIT_ENVIRONMENT;
+	save(r);
 	if (results_copy_json(json, r->out)) {
-		r->worst = EXIT_ENVIRONMENT;
-		(void)save(r);
+		lose_file(r);
+		save(r);
 	}
-	return suite_report_end(r->out, results_dir(r->results), show, r->base->details, r->base->report) ?
-	       EXIT_ENVIRONMENT : r->worst;
+	if (suite_report_end(r->out, results_dir(r->results), show, r->base->details, r->base->report))
+		lose_file(r);
+	if (!write_cases(r)) {
+		lose_file(r);
+		save(r);
+	}
+	return r->worst;
 }
 
 static uint64_t bytes_needed(const struct suite *s)
@@ -422,15 +467,19 @@ enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int 
 		return EXIT_ENVIRONMENT;
 	}
 	r.out = new_json(&r);
+	if (cases_new(base->name ? base->name : name, &r.cases)) {
+		json_decref(r.out);
+		r.out = NULL;
+	}
 	for (unsigned i = 0; r.out && i < s->n && r.worst != EXIT_INTERRUPTED; i++) {
 		if (i && team_is_over(base->team))
 			break;
 		r.worst = worse(r.worst, do_entry(&r, i));
-		if (!save(&r))
-			r.worst = EXIT_ENVIRONMENT;
+		save(&r);
 	}
 	sut_keep_end(&r.keep);
 	r.worst = r.out ? finish(&r) : EXIT_ENVIRONMENT;
+	cases_free(r.cases);
 	json_decref(r.out);
 	(void)results_tidy(r.results); /* a suite has no events of its own */
 	results_free(r.results);

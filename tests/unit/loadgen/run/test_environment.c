@@ -57,6 +57,7 @@ static int set_up(void **state)
 	c.output = dir;
 	err[0] = '\0';
 	unsetenv("RAMPART_VM");
+	unsetenv("GITHUB_STEP_SUMMARY");
 	if (scratch_make(dir))
 		return -1;
 	return mkdir(below("scripts"), 0777);
@@ -341,6 +342,20 @@ TEST(enter__json_and_ca_elsewhere__their_folders_are_shared)
 	c.ca = "/r.pem";
 	assert_int_equal(ENTER("pt"), 0);
 	snprintf(expected, sizeof(expected), "vm\n--share\n%s\n--share\n/\n--\n", dir);
+	assert_memory_equal(read_file(below("out")), expected, strlen(expected));
+}
+
+TEST(enter__files_of_a_ci_system__their_folders_are_shared_and_the_variable_passed)
+{
+	char expected[3 * PATH_MAX];
+
+	make_script();
+	c.environment = ENVIRONMENT_VM;
+	c.junit = "/usr/junit.xml";
+	setenv("GITHUB_STEP_SUMMARY", "/etc/summary", 1);
+	assert_int_equal(ENTER("pt"), 0);
+	snprintf(expected, sizeof(expected),
+		 "vm\n--share\n%s\n--share\n/usr\n--share\n/etc\n--env\nGITHUB_STEP_SUMMARY\n--\n", dir);
 	assert_memory_equal(read_file(below("out")), expected, strlen(expected));
 }
 
