@@ -28,32 +28,44 @@ static bool is_about(const json_t *criterion, const json_t *o, const char *clien
 	       json_number_at(criterion, "repetition") == json_number_at(o, "repetition");
 }
 
-/* The time of the steps that the criterion is about. The first criterion of a step has it, so that sums are right. */
-static double seconds_of(const json_t *run, const json_t *criterion, const json_t *before)
+/* The time of the steps that the criterion is about; with NULL, of all steps. */
+static double steps_seconds(const json_t *run, const json_t *criterion)
 {
 	const json_t *step;
 	double sum = 0;
 	size_t i;
 
-	if (is_about(criterion, before, "clients"))
-		return 0;
 	json_array_foreach(json_object_get(run, "steps"), i, step) {
 		double seconds = json_number_at(step, "ended_s") - json_number_at(step, "started_s");
 
-		if (is_about(criterion, step, "target_clients") && isfinite(seconds))
+		if ((!criterion || is_about(criterion, step, "target_clients")) && isfinite(seconds))
 			sum += seconds;
 	}
 	return sum;
 }
 
-static void add_criterion(struct cases *c, struct page *p, const char *of, const json_t *run, size_t i)
+/* The time of a criterion, which is taken from *rest, so that sums are right: the first one of a step has that of the
+ * step. What is about no step, such as the result of a search, has the time of the steps without a criterion. */
+static double take_seconds(const json_t *run, const json_t *criterion, const json_t *before, double *rest)
+{
+	double seconds = 0;
+
+	if (isnan(json_number_at(criterion, "message_bytes")))
+		seconds = *rest;
+	else if (!is_about(criterion, before, "clients"))
+		seconds = steps_seconds(run, criterion);
+	*rest = fmax(*rest - seconds, 0);
+	return seconds;
+}
+
+static void add_criterion(struct cases *c, struct page *p, const char *of, const json_t *run, size_t i, double *rest)
 {
 	const json_t *verdict = json_object_get(run, "verdict"), *row = json_array_get(verdict, i);
 	const char *result = page_text_at(row, "result", ""), *criterion = page_text_at(row, "criterion", "unknown");
 	const char *measured = page_text_at(row, "measured", "unknown"), *wanted = json_text_at(row, "required");
 	struct test_case t = { .group = group_of(p, of, row), .name = criterion, .result = CASE_SKIPPED,
 			       .measured = measured, .wanted = wanted,
-			       .seconds = seconds_of(run, row, i ? json_array_get(verdict, i - 1) : NULL) };
+			       .seconds = take_seconds(run, row, i ? json_array_get(verdict, i - 1) : NULL, rest) };
 
 	/* All objectives are one criterion. */
 	if (strcmp(criterion, "SLO") == 0 && wanted)
@@ -91,9 +103,10 @@ void run_cases_add(struct cases *c, const char *of, const json_t *run)
 	size_t n = json_array_size(json_object_get(run, "verdict"));
 	struct page p = { .run = run };
 	const char *group = group_of(&p, of, NULL);
+	double rest = steps_seconds(run, NULL);
 
 	for (size_t i = 0; i < n; i++)
-		add_criterion(c, &p, of, run, i);
+		add_criterion(c, &p, of, run, i, &rest);
 	if (n == 0 || ended_with_error(run))
 		add_error(c, group, "end", page_text(&p, "%s: %s", page_text_at(run, "run.stop_reason", "failed"),
 						     page_text_at(run, "run.stop_detail", "")));

@@ -2,6 +2,7 @@
 # What performance_test leaves for CI systems, over TCP: the test cases of --junit, of runs, suites and doctor, which must agree
 # with the verdict and the exit status; and the summaries that it appends for GitHub.
 # here
+# shellcheck disable=SC2317  # what looks unreachable is called by name
 
 RAMPART_TRANSPORT=tcp
 . tests/soft_roce/lib.sh
@@ -124,6 +125,16 @@ has_case "suite: the one that is not known" ci \
     'name="expected churn_away_p50_ns".*<skipped message="unknown: the figure is not known"/>'
 has_case "suite: a criterion of a round" ci '"ci-two\.adaptive, round 2, 1 client'
 is "suite: one summary for all of its runs" "$(grep -c '^# ' "$summary") $(grep -c '^# ci$' "$summary")" "3 1"
+
+start halted "${run[@]}" --suite "$tmp/suite.json" --only small,two --duration 600 --name halted --junit "$tmp/halted.xml"
+first_measures() {
+    is_gone halted || grep -qs '"measuring"' "$results"/*-halted/*-ci-small/events.ndjson
+}
+wait_until 60 first_measures
+kill -INT "${pid[halted]}"
+end_of halted 60
+is "suite: interrupted, an error, and what was not reached is skipped" "$status $(counts "$tmp/halted.xml" 2>&1 | paste -sd ,)" \
+    "130 ci-small 1 0 1 0,ci-two 1 0 0 1"
 
 # ---- doctor
 

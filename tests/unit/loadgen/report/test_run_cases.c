@@ -89,6 +89,19 @@ TEST(run__time_of_a_step__in_its_first_criterion)
 	assert_true(json_number_at(at(1), "seconds") == 0);
 }
 
+TEST(run__search__its_result_has_the_time)
+{
+	json_t *found = criterion("capacity", "at least 10", "pass");
+
+	json_object_del(found, "message_bytes");
+	add_run(NULL, run_of("max_reached", false, json_pack("[o]", json_incref(found))));
+	assert_true(json_number_at(at(0), "seconds") == 2.5);
+	/* Nothing is left for it if each step has a criterion. */
+	add_run("again", run_of("max_reached", false, json_pack("[o, o]", criterion("data", "0 corrupt", "pass"), found)));
+	assert_true(json_number_at(at(1), "seconds") == 2.5);
+	assert_true(json_number_at(at(2), "seconds") == 0);
+}
+
 TEST(run__ended_early__an_error_beside_the_verdict)
 {
 	static const char *const reasons[] = { "aborted", "host_lost", "generator_failed", "server_lost" };
