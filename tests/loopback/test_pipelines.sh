@@ -9,7 +9,6 @@ RAMPART_TRANSPORT=tcp
 
 # Only some of the runs append to it.
 summary=$tmp/summary.md
-unset GITHUB_STEP_SUMMARY
 
 # Reads a JUnit file with a parser that refuses what is not XML. Prints "NAME TESTS FAILURES ERRORS SKIPPED" of each suite,
 # and `wrong` behind it if these are not the counts of its cases or two cases have one name.

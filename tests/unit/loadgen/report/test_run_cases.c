@@ -97,7 +97,8 @@ TEST(run__search__its_result_has_the_time)
 	add_run(NULL, run_of("max_reached", false, json_pack("[o]", json_incref(found))));
 	assert_true(json_number_at(at(0), "seconds") == 2.5);
 	/* Nothing is left for it if each step has a criterion. */
-	add_run("again", run_of("max_reached", false, json_pack("[o, o]", criterion("data", "0 corrupt", "pass"), found)));
+	add_run("again", run_of("max_reached", false, json_pack("[o, o]", criterion("data", "0 corrupt", "pass"),
+								found)));
 	assert_true(json_number_at(at(1), "seconds") == 2.5);
 	assert_true(json_number_at(at(2), "seconds") == 0);
 }
