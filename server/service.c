@@ -13,8 +13,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "server/report.h"
 #include "server/shard/shard.h"
+#include "server/shard/shard_data.h"
 
 #define STATUS_S 5.0	/* between two status lines, without a watchdog */
 
@@ -23,7 +23,7 @@ struct service {
 	struct ev_loop *loop;
 	int fd;				/* -1: nobody is to be told */
 	uint64_t watchdog_ns;		/* 0: systemd does not watch */
-	uint64_t asked, asked_ns;	/* the value of server->publish_wanted that the shards have to reach, and since when */
+	uint64_t asked, asked_ns;	/* value of server->publish_wanted that the shards have to reach; since when */
 	bool named;			/* shards that have not reached it were named */
 	char status[96];		/* as it was sent last */
 	ev_timer turn;
@@ -63,7 +63,7 @@ static uint64_t watchdog_of_environment(void)
 	return us < UINT64_MAX / 1000 ? us * 1000 : 0;
 }
 
-/* Sends without waiting. What systemd cannot take at the moment is lost: the next status or watchdog message follows. */
+/* Sends without waiting. A text that systemd cannot take at the moment is lost; the next one follows soon. */
 static void send_text(const struct service *s, const char *text)
 {
 	if (write(s->fd, text, strlen(text)) < 0 && errno != EAGAIN)
@@ -139,11 +139,15 @@ static void name_stuck_shards(struct service *s, uint64_t now_ns)
 
 static void tell_status(struct service *s)
 {
+	uint64_t connected = 0, handshakes = 0;
 	char text[sizeof(s->status)];
 
-	snprintf(text, sizeof(text), "STATUS=%" PRIu64 " clients connected, %" PRIu64 " connecting",
-		 report_sum(s->server, offsetof(struct stats, connected)),
-		 report_sum(s->server, offsetof(struct stats, handshakes)));
+	for (uint32_t i = 0; i < s->server->n_shards; i++) {
+		connected += counter_get(&s->server->shards[i]->stats.connected);
+		handshakes += counter_get(&s->server->shards[i]->stats.handshakes);
+	}
+	snprintf(text, sizeof(text), "STATUS=%" PRIu64 " clients connected, %" PRIu64 " connecting", connected,
+		 handshakes);
 	if (strcmp(text, s->status) == 0)
 		return;
 	memcpy(s->status, text, sizeof(text));

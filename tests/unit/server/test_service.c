@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/report.h"
 #include "server/service.h"
 #include "server/shard/shard.h"
+#include "server/shard/shard_data.h"
 #include "tests/unit/files/log_watch.h"
 
 #define S UINT64_C(1000000000)
@@ -22,7 +22,6 @@ static struct shard *shards[] = { &first, &second };
 static struct server server;
 static struct service *service;
 static bool second_is_stuck;
-static uint64_t connected;
 static int systemd = -1;	/* its socket */
 static char said[256];
 
@@ -36,12 +35,6 @@ void shard_ask_publish(struct shard *s)
 bool shard_has_published(const struct shard *s, uint64_t wanted)
 {
 	return ((struct shard *)s)->published >= wanted;
-}
-
-uint64_t report_sum(const struct server *of, size_t offset)
-{
-	assert_ptr_equal(of, &server);
-	return offset == offsetof(struct stats, connected) ? connected : 0;
 }
 
 static int tear_down(void **state)
@@ -68,7 +61,7 @@ static int set_up(void **state)
 
 	(void)state;
 	second_is_stuck = false;
-	connected = 0;
+	counter_set(&second.stats.connected, 0);
 	first.published = second.published = 0;
 	server = (struct server){ .shards = shards, .n_shards = 2 };
 	memcpy(at.sun_path, name, (size_t)n);
@@ -132,7 +125,7 @@ TEST_WITH(status__only_when_it_changes, set_up, tear_down)
 	assert_string_equal(told(), "STATUS=0 clients connected, 0 connecting");
 	service_turn(service, 2 * S);
 	assert_string_equal(told(), "");
-	connected = 1000;
+	counter_set(&second.stats.connected, 1000);
 	service_turn(service, 3 * S);
 	assert_string_equal(told(), "STATUS=1000 clients connected, 0 connecting");
 	assert_int_equal(server.publish_wanted, 0);
