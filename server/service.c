@@ -17,6 +17,7 @@
 #include "server/shard/shard_data.h"
 
 #define STATUS_S 5.0	/* between two status lines, without a watchdog */
+#define WATCHDOG_LEAST_US 1000	/* less would only turn the loops; such a watchdog is not fed */
 
 struct service {
 	struct server *server;
@@ -25,6 +26,8 @@ struct service {
 	uint64_t watchdog_ns;		/* 0: systemd does not watch */
 	uint64_t asked, asked_ns;	/* value of server->publish_wanted that the shards have to reach; since when */
 	bool named;			/* shards that have not reached it were named */
+	bool ready_unsent;		/* READY=1 is still to be sent */
+	int error;			/* why `fd` is -1 although systemd wants to be told: -errno; 0: it does not */
 	char status[96];		/* as it was sent last */
 	ev_timer turn;
 };
@@ -55,19 +58,23 @@ static int connect_to(const char *path)
 static uint64_t watchdog_of_environment(void)
 {
 	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	char *end;
 	uint64_t us;
 
 	if (!usec || (pid && strtoumax(pid, NULL, 10) != (uintmax_t)getpid()))
 		return 0;
-	us = strtoumax(usec, NULL, 10);
-	return us < UINT64_MAX / 1000 ? us * 1000 : 0;
+	us = strtoumax(usec, &end, 10);
+	return end != usec && !*end && us >= WATCHDOG_LEAST_US && us < UINT64_MAX / 1000 ? us * 1000 : 0;
 }
 
-/* Sends without waiting. A text that systemd cannot take at the moment is lost; the next one follows soon. */
-static void send_text(const struct service *s, const char *text)
+/* Sends without waiting. False if systemd does not have the text, because its queue is full or it is gone. */
+static bool send_text(const struct service *s, const char *text)
 {
-	if (write(s->fd, text, strlen(text)) < 0 && errno != EAGAIN)
+	if (write(s->fd, text, strlen(text)) >= 0)
+		return true;
+	if (errno != EAGAIN)
 		log_debug("cannot tell systemd '%s': %s", text, strerror(errno));
+	return false;
 }
 
 static void on_turn(struct ev_loop *loop, ev_timer *w, int revents)
@@ -89,9 +96,8 @@ int service_new(struct server *server, struct ev_loop *loop, struct service **ou
 	s->turn.data = s;
 	if (path) {
 		s->fd = connect_to(path);
+		s->error = s->fd < 0 ? s->fd : 0;
 		s->watchdog_ns = s->fd >= 0 ? watchdog_of_environment() : 0;
-		if (s->fd < 0)
-			log_warn("cannot reach systemd at NOTIFY_SOCKET %s: %s", path, strerror(-s->fd));
 	}
 	server->service = s;
 	*out = s;
@@ -150,14 +156,14 @@ static void tell_status(struct service *s)
 		 handshakes);
 	if (strcmp(text, s->status) == 0)
 		return;
-	memcpy(s->status, text, sizeof(text));
-	send_text(s, text);
+	if (send_text(s, text))
+		memcpy(s->status, text, sizeof(text));
 }
 
 static void feed_watchdog(struct service *s, uint64_t now_ns)
 {
 	if (all_have_turned(s)) {
-		send_text(s, "WATCHDOG=1");
+		(void)send_text(s, "WATCHDOG=1");
 		ask_shards(s, now_ns);
 	} else if (!s->named && now_ns - s->asked_ns >= s->watchdog_ns / 2) {
 		name_stuck_shards(s, now_ns);
@@ -166,6 +172,8 @@ static void feed_watchdog(struct service *s, uint64_t now_ns)
 
 void service_turn(struct service *s, uint64_t now_ns)
 {
+	if (s->ready_unsent)
+		s->ready_unsent = !send_text(s, "READY=1");
 	if (s->watchdog_ns)
 		feed_watchdog(s, now_ns);
 	tell_status(s);
@@ -175,9 +183,13 @@ void service_turn(struct service *s, uint64_t now_ns)
 
 void service_ready(struct service *s)
 {
+	if (s && s->error)
+		log_warn("cannot tell systemd that the server runs: NOTIFY_SOCKET is '%s' (allowed: the path of a "
+			 "socket from / on, or @NAME, at most %zu bytes): %s", getenv("NOTIFY_SOCKET"),
+			 sizeof(((struct sockaddr_un *)0)->sun_path) - 1, strerror(-s->error));
 	if (!s || s->fd < 0)
 		return;
-	send_text(s, "READY=1");
+	s->ready_unsent = !send_text(s, "READY=1");
 	if (ev_is_active(&s->turn))
 		return;
 	s->turn.repeat = s->watchdog_ns ? (double)s->watchdog_ns / 4e9 : STATUS_S;
@@ -192,13 +204,13 @@ void service_reloading(struct service *s)
 	if (!s || s->fd < 0)
 		return;
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_ns() / 1000);
-	send_text(s, text);
+	(void)send_text(s, text);
 }
 
 void service_stopping(struct service *s)
 {
 	if (!s || s->fd < 0)
 		return;
-	send_text(s, "STOPPING=1");
+	(void)send_text(s, "STOPPING=1");
 	ev_timer_stop(s->loop, &s->turn);
 }

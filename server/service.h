@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tells systemd about the server if systemd started it with Type=notify (sd_notify(3), sd_watchdog_enabled(3)): when it
- * serves, reads its certificates again or stops, how many clients it holds, and that all of its threads still turn
- * their loops. Without systemd, and with NULL, the functions do nothing.
+ * serves, reads its certificates again or stops, how many clients it holds, and that its main thread and all shards
+ * still turn their loops. Without systemd, and with NULL, all functions but service_turn do nothing.
  *
  * Main thread.
  */
@@ -15,8 +15,8 @@
 struct server;
 struct service;
 
-/* Connects to the socket that the variable NOTIFY_SOCKET names, before the sandbox forbids that; a warning is logged if
- * that fails. server->service becomes *out. 0 or -ENOMEM. */
+/* Connects to the socket that the variable NOTIFY_SOCKET names, before the sandbox forbids that; if that fails,
+ * service_ready warns. server->service becomes *out. 0 or -ENOMEM. */
 int service_new(struct server *server, struct ev_loop *loop, struct service **out) __attribute__((warn_unused_result));
 void service_free(struct service *s);
 
@@ -25,9 +25,9 @@ void service_ready(struct service *s);
 void service_reloading(struct service *s);
 void service_stopping(struct service *s);
 
-/* Feeds the watchdog if every shard has turned its loop since the last call, asks the shards to do it again, and sends
- * a new status. A shard that has not for half of the watchdog's time is named in the log, once. The service's own timer
- * calls it, four times in the watchdog's time. */
+/* Feeds the watchdog if every shard has turned its loop since it was last asked, and asks again. Names a shard in the
+ * log, once, if it has not for half of the watchdog's time. Sends the status if it changed. The service's timer calls
+ * it four times in the watchdog's time; without a watchdog every 5 s. */
 void service_turn(struct service *s, uint64_t now_ns);
 
 #endif

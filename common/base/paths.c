@@ -255,7 +255,9 @@ int path_may_write(const char *path)
 		ret = -EISDIR;
 	else if (kind_of(folder, name) == S_IFLNK)
 		ret = -ELOOP;
-	else if (faccessat(folder, ".", W_OK, 0))
+	else if (strlen(name) + strlen(".tmp") > NAME_MAX)
+		ret = -ENAMETOOLONG;
+	else if (faccessat(folder, ".", W_OK | X_OK, AT_EACCESS))
 		ret = -errno;
 	close(folder);
 	return ret;

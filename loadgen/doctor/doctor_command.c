@@ -104,7 +104,7 @@ static int write_cases(const struct findings *f, const char *junit)
 	int ret = cases_new("doctor", &c);
 
 	if (ret) {
-		log_error("this machine is out of memory: no --junit");
+		log_error("this machine is out of memory: no test cases for a CI system");
 		return junit ? ret : 0;
 	}
 	strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
@@ -114,7 +114,8 @@ static int write_cases(const struct findings *f, const char *junit)
 	if (f->lost)
 		cases_add(c, &(struct test_case){ .group = "machine", .name = "findings", .result = CASE_SKIPPED,
 						  .measured = "there are more findings, which are not shown" });
-	log_init(spec.program, LOG_LVL_WARN); /* the checks are over, whose warnings are findings */
+	/* The checks have ended. Their warnings were findings; from here on a warning is for the user. */
+	log_init(spec.program, LOG_LVL_WARN);
 	ret = junit_write(c, junit);
 	step_summary_append(c, NULL);
 	cases_free(c);

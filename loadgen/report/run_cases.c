@@ -103,13 +103,15 @@ void run_cases_add(struct cases *c, const char *of, const json_t *run)
 	size_t n = json_array_size(json_object_get(run, "verdict"));
 	struct page p = { .run = run };
 	const char *group = group_of(&p, of, NULL);
+	const char *detail = page_text_at(run, "run.stop_detail", "");
 	double rest = steps_seconds(run, NULL);
 
 	for (size_t i = 0; i < n; i++)
 		add_criterion(c, &p, of, run, i, &rest);
 	if (n == 0 || ended_with_error(run))
-		add_error(c, group, "end", page_text(&p, "%s: %s", page_text_at(run, "run.stop_reason", "failed"),
-						     page_text_at(run, "run.stop_detail", "")));
+		add_error(c, group, "end", page_text(&p, "%s%s%s", page_text_at(run, "run.stop_reason",
+						     "the run could not start; stderr says why"),
+						     *detail ? ": " : "", detail));
 	if (json_is_true(json_at(run, "run.files_incomplete")))
 		add_error(c, group, "files", "a file could not be written");
 	if (p.failed)

@@ -9,8 +9,8 @@
  * that ended the run early or cost it a file. `of` stands before what a criterion is about, NULL: nothing does. */
 void run_cases_add(struct cases *c, const char *of, const json_t *run);
 
-/* Adds a case for each expectation of an entry of suite.json, whose runs were added before. If it has none of both, one
- * case says why. */
+/* Adds a case for each expectation of an entry of suite.json, whose runs were added before. If no run added a
+ * case, one says why. */
 void run_cases_add_entry(struct cases *c, const json_t *entry);
 
 #endif

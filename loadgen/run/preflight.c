@@ -11,9 +11,10 @@
 #include "common/rdma/dev.h"
 #include "common/sizing/sizes.h"
 
+/* NULL: there is no file. */
 static bool can_write(const char *option, const char *file)
 {
-	int ret = file && strcmp(file, "-") != 0 ? path_may_write(file) : 0;
+	int ret = file ? path_may_write(file) : 0;
 
 	if (ret)
 		log_error("--%s %s: %s; name a file in a folder that exists and may be written", option, file,
@@ -30,7 +31,8 @@ int preflight_check(const struct loadgen_config *cfg)
 	char err[512];
 
 	res_raise_memlock();
-	if (!can_write("json", cfg->json) || !can_write("junit", cfg->junit) || !can_write("trace", cfg->trace))
+	if (!can_write("json", cfg->json && strcmp(cfg->json, "-") == 0 ? NULL : cfg->json) ||
+	    !can_write("junit", cfg->junit) || !can_write("trace", cfg->trace))
 		return -ENOENT;
 	if (have < fds) {
 		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it%s",

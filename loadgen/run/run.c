@@ -140,7 +140,7 @@ static bool write_cases(const struct loadgen_config *cfg, struct results *result
 	int ret;
 
 	if (cases_new(cfg->name_text, &c)) {
-		log_error("this machine is out of memory: no --junit");
+		log_error("this machine is out of memory: no test cases for a CI system");
 		return !cfg->junit;
 	}
 	cases_suite(c, cfg->name_text, json_text_at(run, "run.started_at"));

@@ -148,6 +148,7 @@ static int spawn(struct server_proc *p, char *const *argv, const char *log, char
 		snprintf(err, err_size, "cannot make a pipe: %s", strerror(-ret));
 		goto out;
 	}
+	unsetenv("NOTIFY_SOCKET");	/* the server is not the service that systemd started */
 	p->pid = fork();
 	if (p->pid == 0)
 		become_server(argv, fds[1], log_fd, parent);

@@ -456,6 +456,7 @@ static json_t *new_json(const struct runner *r)
 enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int argc, char **argv)
 {
 	struct runner r = { .suite = s, .base = base, .argc = argc, .argv = argv, .worst = EXIT_OK };
+	bool interrupted = false;
 	char name[16 + sizeof(s->entries[0].alternatives.title)], err[512];
 
 	if (is_of_command_line(&s->entries[0]))
@@ -471,10 +472,14 @@ enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int 
 		json_decref(r.out);
 		r.out = NULL;
 	}
-	for (unsigned i = 0; r.out && i < s->n && r.worst != EXIT_INTERRUPTED; i++) {
+	for (unsigned i = 0; r.out && i < s->n && !interrupted; i++) {
+		enum run_exit status;
+
 		if (i && team_is_over(base->team))
 			break;
-		r.worst = worse(r.worst, do_entry(&r, i));
+		status = do_entry(&r, i);
+		interrupted = status == EXIT_INTERRUPTED;
+		r.worst = worse(r.worst, status);
 		save(&r);
 	}
 	sut_keep_end(&r.keep);

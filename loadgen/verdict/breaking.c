@@ -206,7 +206,17 @@ static void explain(const struct step *s, struct breaking *b)
 	}
 }
 
-/* Takes a lack of memory as the cause of failures that only say that something took too long. */
+/* True if slowness alone can have caused the failure that was found. */
+static bool may_be_slowness(const struct breaking *b)
+{
+	const struct fail *f = &b->fail;
+
+	return !b->has_failure || f->kind == FAIL_TIMEOUT || f->kind == FAIL_CLOSED || f->kind == FAIL_CM_STATUS ||
+	       f->kind == FAIL_WC_STATUS || (f->kind == FAIL_ERRNO && f->code == ETIMEDOUT) ||
+	       (f->kind == FAIL_REFUSED && f->code == REFUSE_BAD_SESSION);
+}
+
+/* Takes a lack of memory as the cause of what was slow. */
 static void explain_by_memory(const struct step *s, const struct breaking_memory *memory, struct breaking *b)
 {
 	char code[96];
@@ -245,8 +255,8 @@ void breaking_of(const struct step *s, enum stop_reason reason, const char *deta
 		out->resource = s->floor == FLOOR_MEMORY ? "memory" : "cpu";
 		out->side = s->floor_of_server ? "server" : "generator";
 	}
-	if ((reason == STOP_ERROR_RATE || reason == STOP_STEP_TIMEOUT) && rank(out->resource) <= rank("handshakes") &&
-	    memory->text[0]) {
+	if ((reason == STOP_ERROR_RATE || reason == STOP_STEP_TIMEOUT) && s->floor == FLOOR_NONE &&
+	    may_be_slowness(out) && memory->text[0]) {
 		explain_by_memory(s, memory, out);
 		return;
 	}

@@ -58,7 +58,7 @@ struct breaking_memory {
 void breaking_resource(const struct fail *f, const char **resource, const char **side);
 
 /* Finds what broke in a step, after step_collect; `reason` and `detail` as by stop_judge_step or the server's end. If a
- * machine was short of memory, that explains failures that name no resource, such as timeouts. */
+ * machine was short of memory, that explains failures that slowness alone can cause, such as timeouts. */
 void breaking_of(const struct step *s, enum stop_reason reason, const char *detail,
 		 const struct breaking_memory *memory, struct breaking *out);
 

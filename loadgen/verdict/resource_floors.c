@@ -46,7 +46,7 @@ bool floors_memory_was_short(const struct floors *f, enum floors_host host, doub
 	double all = f->of[host].memory_bytes;
 
 	text[0] = '\0';
-	if (!(all > 0) || !(least_bytes < FLOORS_SHORT_RATIO * all))
+	if (!(all > 0) || !(least_bytes < fmin(FLOORS_SHORT_RATIO * all, FLOORS_SHORT_BYTES)))
 		return false;
 	snprintf(text, size, "%s had only %.1f %% of its memory left, %.0f of %.0f MiB", machine_of(f, host),
 		 100 * least_bytes / all, least_bytes / MIB, all / MIB);

@@ -48,6 +48,7 @@ enum stop_reason floors_judge(struct floors *f, enum floors_host host, const str
  * memory: the kernel then drops pages of program code that are in use and reads them again. `text` then says which
  * machine, and how much was left. Independent of the floors; NAN is not judged. */
 #define FLOORS_SHORT_RATIO 0.05
+#define FLOORS_SHORT_BYTES 1073741824.0	/* on a large machine 5 % is enough */
 bool floors_memory_was_short(const struct floors *f, enum floors_host host, double least_bytes, char *text,
 			     size_t size);
 

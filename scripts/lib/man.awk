@@ -97,7 +97,7 @@ function print_section(title, body) {
 function see_also(    n, page, i, out) {
     n = split(pages, page, " ")
     for (i = 1; i <= n; i++)
-        if (page[i] != name "." section) {
+        if (page[i] != name "." section && page[i] !~ /^softroce/) { # which is not installed
             match(page[i], /\./)
             out = out (out ? ",\n" : "") ".BR " literal(substr(page[i], 1, RSTART - 1)) \
                 " (" substr(page[i], RSTART + 1) ")"

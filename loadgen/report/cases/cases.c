@@ -75,6 +75,9 @@ static void make_name_unique(struct cases *c, json_t *names, json_t *o)
 	    (uses > 1 && json_object_set_new(o, "name", json_sprintf("%s (%lld)", name, (long long)uses))))
 		c->failed = true;
 	json_decref(key);
+	/* The numbered name, too, may be that of another case. */
+	if (uses > 1 && !c->failed)
+		make_name_unique(c, names, o);
 }
 
 void cases_add(struct cases *c, const struct test_case *t)

@@ -41,7 +41,7 @@ void cases_suite(struct cases *c, const char *name, const char *started_at);
 void cases_add(struct cases *c, const struct test_case *t);
 /* True if the suite that was begun last has no case yet. */
 bool cases_is_empty(const struct cases *c);
-/* Memory ran out for a text of a case. */
+/* Notes that memory ran out for a text of a case. */
 void cases_fail(struct cases *c);
 
 /* {title, suites: [{name, started_at, cases: [{group, name, result, seconds, measured, wanted, reason, detail}]}]},

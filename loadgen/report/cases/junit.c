@@ -91,6 +91,7 @@ static void put_case(FILE *out, const json_t *suite, const json_t *one)
 static void put_suite(FILE *out, const json_t *suite)
 {
 	const char *started_at = json_text_at(suite, "started_at");
+	char at[20];
 	const json_t *one;
 	size_t i;
 
@@ -99,7 +100,10 @@ static void put_suite(FILE *out, const json_t *suite)
 		json_array_size(json_object_get(suite, "cases")), cases_count(suite, CASE_FAILED),
 		cases_count(suite, CASE_ERROR), cases_count(suite, CASE_SKIPPED), seconds_of(suite));
 	/* Strict readers take neither a fraction nor a time zone. */
-	fprintf(out, " timestamp=\"%.19s\">\n", started_at ? started_at : "");
+	snprintf(at, sizeof(at), "%s", started_at ? started_at : "");
+	fputs(" timestamp=\"", out);
+	xml_write(out, at, SIZE_MAX);
+	fputs("\">\n", out);
 	json_array_foreach(json_object_get(suite, "cases"), i, one) {
 		put_case(out, suite, one);
 	}

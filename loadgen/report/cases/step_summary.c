@@ -14,8 +14,8 @@
 #include "common/base/paths.h"
 #include "loadgen/report/doc/doc.h"
 
-/* GitHub takes 1 MiB from a step. A character takes 9 bytes at most with its escapes, so a table of 64 rows with 5
- * texts of 200 bytes has less, whatever is in it. */
+/* GitHub takes 1 MiB from all runs of a step. A character takes 9 bytes at most with its escapes, so the table of one
+ * run, 64 rows with 5 texts of 200 bytes, has less, whatever is in it. */
 #define ROWS_MAX 64u
 #define TEXT(o, key) json_text_at(o, key) ? json_text_at(o, key) : ""
 
@@ -122,16 +122,14 @@ static char *summary_text(const json_t *root, const char *folder, size_t *bytes)
 	return text;
 }
 
+/* Without waiting, so that a FIFO that nobody reads does not hold up the program. */
 static int append(const char *path, const char *text, size_t bytes)
 {
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666), ret = 0;
-	ssize_t n;
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666), ret;
 
 	if (fd < 0)
 		return -errno;
-	n = write(fd, text, bytes);
-	if (n != (ssize_t)bytes)
-		ret = n < 0 ? -errno : -ENOSPC;
+	ret = path_put(fd, text, bytes);
 	if (close(fd) && !ret)
 		ret = -errno;
 	return ret;

@@ -2,6 +2,7 @@
 /* Unit tests of server/service.c: what systemd is told, against a socket of the test. */
 #include "tests/unit/helpers/unit.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ static struct server server;
 static struct service *service;
 static bool second_is_stuck;
 static int systemd = -1;	/* its socket */
+static struct sockaddr_un address;	/* the socket's name */
+static socklen_t address_bytes;
 static char said[256];
 
 /* In place of the shards: they publish at once, but the second only if it is not stuck. */
@@ -55,7 +58,6 @@ static int tear_down(void **state)
 /* Listens at a name of its own in the abstract namespace. */
 static int set_up(void **state)
 {
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	char name[64];
 	int n = snprintf(name, sizeof(name), "@rampart-test-service-%d", (int)getpid());
 
@@ -64,10 +66,12 @@ static int set_up(void **state)
 	counter_set(&second.stats.connected, 0);
 	first.published = second.published = 0;
 	server = (struct server){ .shards = shards, .n_shards = 2 };
-	memcpy(at.sun_path, name, (size_t)n);
-	at.sun_path[0] = '\0';
+	address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	address_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n);
+	memcpy(address.sun_path, name, (size_t)n);
+	address.sun_path[0] = '\0';
 	systemd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (bind(systemd, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n)))
+	if (bind(systemd, (struct sockaddr *)&address, address_bytes))
 		return -1;
 	return setenv("NOTIFY_SOCKET", name, 1);
 }
@@ -153,6 +157,25 @@ TEST_WITH(watchdog__stuck_shard__named_once_and_not_fed_until_it_turns, set_up, 
 	assert_string_equal(told(), "WATCHDOG=1");
 }
 
+TEST_WITH(service__queue_of_systemd_is_full__told_when_there_is_room, set_up, tear_down)
+{
+	int n = 0, other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	begin("8000000");
+	while (sendto(other, "X=1", 3, MSG_DONTWAIT, (struct sockaddr *)&address, address_bytes) == 3)
+		n++;
+	assert_int_equal(errno, EAGAIN);
+	service_ready(service);
+	for (; n; n--)
+		assert_string_equal(told(), "X=1");
+	close(other);
+	assert_string_equal(told(), "");
+	service_turn(service, 10 * S);
+	assert_string_equal(told(), "READY=1");
+	assert_string_equal(told(), "WATCHDOG=1");
+	assert_string_equal(told(), "STATUS=0 clients connected, 0 connecting");
+}
+
 TEST_WITH(watchdog__of_another_process__not_fed, set_up, tear_down)
 {
 	setenv("WATCHDOG_PID", "1", 1);
@@ -160,6 +183,20 @@ TEST_WITH(watchdog__of_another_process__not_fed, set_up, tear_down)
 	service_turn(service, 10 * S);
 	assert_string_equal(told(), "STATUS=0 clients connected, 0 connecting");
 	assert_string_equal(told(), "");
+}
+
+TEST_WITH(watchdog__no_number_of_microseconds__not_fed, set_up, tear_down)
+{
+	static const char *const wrong[] = { "20s", "", "x", "0", "999", "99999999999999999999" };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		begin(wrong[i]);
+		service_turn(service, 10 * S);
+		assert_string_equal(told(), "STATUS=0 clients connected, 0 connecting");
+		assert_string_equal(told(), "");
+		service_free(service);
+	}
+	service = NULL;
 }
 
 TEST_WITH(service__without_systemd_or_without_its_socket__serves, set_up, tear_down)
@@ -171,8 +208,9 @@ TEST_WITH(service__without_systemd_or_without_its_socket__serves, set_up, tear_d
 	log_watch_begin("server");
 	setenv("NOTIFY_SOCKET", "/nowhere/notify", 1);
 	begin("8000000");
-	assert_int_equal(logged("cannot reach systemd at NOTIFY_SOCKET /nowhere/notify"), 1);
+	assert_int_equal(logged("NOTIFY_SOCKET"), 0);
 	service_ready(service);
+	assert_int_equal(logged("NOTIFY_SOCKET is '/nowhere/notify' (allowed: "), 1);
 	service_reloading(service);
 	service_stopping(service);
 	service_ready(NULL);

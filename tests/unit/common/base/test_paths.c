@@ -3,6 +3,7 @@
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -138,12 +139,18 @@ TEST(append__a_link__refused)
 
 TEST(may_write__what_path_write_could_not__an_error)
 {
+	char long_name[NAME_MAX + 1] = "";
+
 	assert_int_equal(path_may_write("new"), 0);
 	assert_int_equal(path_may_write("out/victim"), 0);
 	assert_int_equal(path_may_write("nowhere/new"), -ENOENT);
 	assert_int_equal(path_may_write("out/victim/new"), -ENOTDIR);
 	assert_int_equal(path_may_write("out"), -EISDIR);
 	assert_int_equal(path_may_write("out/"), -EISDIR);
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	assert_int_equal(path_may_write(long_name), -ENAMETOOLONG);
+	long_name[NAME_MAX - 4] = '\0';
+	assert_int_equal(path_may_write(long_name), 0);
 	assert_int_equal(symlink("../out/victim", "in/f"), 0);
 	assert_int_equal(path_may_write("in/f"), -ELOOP);
 	assert_false(exists("new"));

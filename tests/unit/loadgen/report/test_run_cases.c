@@ -158,6 +158,7 @@ TEST(run__none__an_error)
 {
 	run_cases_add(c, "auto, round 2", NULL);
 	expect(0, CASE_ERROR, "auto, round 2, run", "end");
+	assert_string_equal(json_text_at(at(0), "measured"), "the run could not start; stderr says why");
 }
 
 TEST(run__damaged__not_a_pass)

@@ -352,10 +352,14 @@ TEST(enter__files_of_a_ci_system__their_folders_are_shared_and_the_variable_pass
 	make_script();
 	c.environment = ENVIRONMENT_VM;
 	c.junit = "/usr/junit.xml";
-	setenv("GITHUB_STEP_SUMMARY", "/etc/summary", 1);
+	setenv("GITHUB_STEP_SUMMARY", "/etc/passwd", 1);
 	assert_int_equal(ENTER("pt"), 0);
 	snprintf(expected, sizeof(expected),
 		 "vm\n--share\n%s\n--share\n/usr\n--share\n/etc\n--env\nGITHUB_STEP_SUMMARY\n--\n", dir);
+	assert_memory_equal(read_file(below("out")), expected, strlen(expected));
+	setenv("GITHUB_STEP_SUMMARY", "/dev/null", 1);	/* no regular file */
+	assert_int_equal(ENTER("pt"), 0);
+	snprintf(expected, sizeof(expected), "vm\n--share\n%s\n--share\n/usr\n--\n", dir);
 	assert_memory_equal(read_file(below("out")), expected, strlen(expected));
 }
 

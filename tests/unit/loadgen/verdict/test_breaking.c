@@ -141,10 +141,16 @@ TEST_WITH(breaking__timeouts_on_a_machine_without_memory__is_the_memory, set_up,
 	assert_non_null(strstr(json_string_value(json_object_get(o, "meaning")), "add memory"));
 }
 
-TEST_WITH(breaking__scarcity_on_a_machine_without_memory__is_the_scarcity, set_up, tear_down)
+TEST_WITH(breaking__machine_without_memory__only_if_slowness_can_be_the_cause, set_up, tear_down)
 {
 	struct breaking b;
 
+	breaking_of(s, STOP_STEP_TIMEOUT, "", &little, &b);
+	assert_string_equal(b.resource, "memory");
+	assert_string_equal(b.text, "500 clients: 0 held; the server's machine had only 1.0 % left");
+	count(STAGE_TLS_HANDSHAKE, FAIL_CERTIFICATE, 10, 5);
+	breaking_of(s, STOP_ERROR_RATE, "", &little, &b);
+	assert_string_equal(b.resource, "unknown");
 	count(STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_FULL, 7);
 	breaking_of(s, STOP_ERROR_RATE, "", &little, &b);
 	assert_string_equal(b.resource, "max_clients");

@@ -160,6 +160,7 @@ TEST(junit__every_byte_everywhere__replaced_or_escaped)
 		bytes[2 * (i - 1) + 1] = 'x';
 	}
 	bytes[2 * 255] = '\0';
+	cases_suite(c, "quoted", "<\"&'>");
 	cases_suite(c, bytes, bytes);
 	for (int i = 0; i < CASE_RESULTS; i++)
 		cases_add(c, &(struct test_case){ .group = bytes, .name = bytes, .result = (enum case_result)i,
