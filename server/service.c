@@ -27,7 +27,7 @@ struct service {
 	uint64_t asked, asked_ns;	/* value of server->publish_wanted that the shards have to reach; since when */
 	bool named;			/* shards that have not reached it were named */
 	bool ready_unsent;		/* READY=1 is still to be sent */
-	int error;			/* why `fd` is -1 although systemd wants to be told: -errno; 0: it does not */
+	int error;			/* -errno if the socket could not be reached, until a line has said so */
 	char status[96];		/* as it was sent last */
 	ev_timer turn;
 };
@@ -183,10 +183,12 @@ void service_turn(struct service *s, uint64_t now_ns)
 
 void service_ready(struct service *s)
 {
-	if (s && s->error)
+	if (s && s->error) {
 		log_warn("cannot tell systemd that the server runs: NOTIFY_SOCKET is '%s' (allowed: the path of a "
 			 "socket from / on, or @NAME, at most %zu bytes): %s", getenv("NOTIFY_SOCKET"),
 			 sizeof(((struct sockaddr_un *)0)->sun_path) - 1, strerror(-s->error));
+		s->error = 0;
+	}
 	if (!s || s->fd < 0)
 		return;
 	s->ready_unsent = !send_text(s, "READY=1");
