@@ -22,7 +22,7 @@
 #define ELEMENT_BYTES	24	/* in addition to the value */
 
 static atomic_bool memory_was_short;
-/* What json_read does on this thread. */
+/* Whether json_read is parsing on this thread, and whether memory has run out meanwhile. */
 static _Thread_local enum { NOT_PARSING, PARSING, OUT_OF_MEMORY } parser;
 
 /* Once memory has run out for a document that is parsed, no more is given: jansson 2.14 ignores that the buffer of a

@@ -53,7 +53,7 @@ int path_write_in(int folder, const char *name, path_write_fn *write, const void
 int path_write(const char *path, path_write_fn *write, const void *arg) __attribute__((warn_unused_result));
 
 /* Tells in advance whether path_write and path_append can work: the folder must exist and be writable, and the path
- * must not be that of a folder or of a symbolic link. Returns 0 or -errno. */
+ * must not be that of a folder or of a symbolic link, nor be too long. Returns 0 or -errno. */
 int path_may_write(const char *path) __attribute__((warn_unused_result));
 
 /* Appends the output of `write` to a file, which is created if missing, and first emptied if `anew`. After an error the

@@ -469,6 +469,7 @@ enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int 
 	}
 	r.out = new_json(&r);
 	if (cases_new(base->name ? base->name : name, &r.cases)) {
+		log_error("this machine is out of memory");
 		json_decref(r.out);
 		r.out = NULL;
 	}

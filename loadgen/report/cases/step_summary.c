@@ -66,7 +66,7 @@ static void add_table(struct doc *d, const json_t *suites)
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		doc_column(t, columns[i], NULL, false);
-	/* Those that did not pass come first, in case there is no room for all. */
+	/* Cases that did not pass come first, because the table may not have room for all. */
 	for (int i = 0; i < CASE_RESULTS; i++)
 		add_rows(t, suites, (enum case_result)i, &room);
 }

@@ -8,7 +8,7 @@
 
 #define STEP_SUMMARY_VARIABLE "GITHUB_STEP_SUMMARY"
 
-/* Appends a summary in Markdown, in one write. `folder` is where the results are, NULL: nowhere. Does nothing without
+/* Appends a summary in Markdown. `folder` is where the results are, NULL: nowhere. Does nothing without
  * the variable. An error is only logged, as a warning. */
 void step_summary_append(const struct cases *c, const char *folder);
 

@@ -368,8 +368,8 @@ static void wait_for_iterations(uint64_t n)
 		assert_int_equal(sem_timedwait(&progress, &end), 0);
 }
 
-/* Of a worker: its kinds add up, and nobody waited behind others longer than --inflight allows. At a rate, an operation
- * is due whether or not the ones before have ended, so it may wait longer. */
+/* Checks a worker: its kinds add up, and nobody waited behind others longer than --inflight allows. At a rate, an
+ * operation is due whether or not the ones before have ended, so it may wait longer. */
 static void assert_parts(const struct worker_stats *st)
 {
 	uint64_t of_kinds = 0, inflight = options.inflight;

@@ -76,7 +76,7 @@ static int set_up(void **state)
 	return setenv("NOTIFY_SOCKET", name, 1);
 }
 
-/* What systemd was told next; "" if there is no more. */
+/* Returns the next text that systemd was told; "" if there is no more. */
 static const char *told(void)
 {
 	ssize_t n = recv(systemd, said, sizeof(said) - 1, 0);

@@ -67,9 +67,9 @@ TEST(memory__unknown__not_judged)
 	assert_int_equal(at_memory(FLOORS_SERVER, 0), STOP_NOT);
 }
 
-TEST(memory_was_short__below_5_percent__says_whose_and_how_much)
+TEST(memory_was_short__below_8_percent__says_whose_and_how_much)
 {
-	assert_false(floors_memory_was_short(&f, FLOORS_SERVER, 0.05 * 4 * GIB, text, sizeof(text)));
+	assert_false(floors_memory_was_short(&f, FLOORS_SERVER, 0.08 * 4 * GIB, text, sizeof(text)));
 	assert_string_equal(text, "");
 	assert_true(floors_memory_was_short(&f, FLOORS_SERVER, 0.25 * GIB / 2, text, sizeof(text)));
 	assert_string_equal(text, "the server's machine had only 3.1 % of its memory left, 128 of 4096 MiB");

@@ -132,7 +132,7 @@ TEST(junit__one_name_twice_in_a_group__numbered)
 	assert_int_equal(count_of(text, "name=\"success rate (2)\""), 1);
 }
 
-/* What XML 1.0 allows in a document (https://www.w3.org/TR/xml/#charsets). */
+/* True for a character that XML 1.0 allows in a document (https://www.w3.org/TR/xml/#charsets). */
 static bool is_allowed(uint32_t code)
 {
 	return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code <= 0xd7ff) ||
