@@ -314,6 +314,16 @@ static int make_all(struct space *s, const struct loadgen_config *base, int argc
 	return ret;
 }
 
+/* Costs are computed only where transports are compared. */
+static int check_price(struct space *s, const struct loadgen_config *base, const struct alternatives *a)
+{
+	for (unsigned i = 1; i < a->n; i++)
+		if (a->v[i].cfg.transport != a->v[0].cfg.transport)
+			return 0;
+	return base->price_text ? alt_refuse(s, "--price: needs a comparison of transports, such as "
+					     "--compare transport=rdma,tcp") : 0;
+}
+
 int alternatives_parse(const struct loadgen_config *base, int argc, char **argv, struct alternatives *out, char *err,
 		       size_t err_size)
 {
@@ -331,6 +341,8 @@ int alternatives_parse(const struct loadgen_config *base, int argc, char **argv,
 	}
 	if (!ret)
 		ret = make_all(s, base, argc, argv, out);
+	if (!ret)
+		ret = check_price(s, base, out);
 	if (ret == -ENOMEM)
 		snprintf(err, err_size, "this machine is out of memory");
 	free(s);

@@ -38,6 +38,7 @@ struct comparison {
 	struct compared *points;
 	size_t n_points, max_points;
 	struct cases *cases;
+	enum run_exit worst;		/* of all runs */
 };
 
 static struct compared *point_of(struct comparison *k, const json_t *step, bool swept)
@@ -120,13 +121,14 @@ static void add_cases(const struct comparison *k, unsigned alternative, const js
 	run_cases_add(k->cases, of, run);
 }
 
-/* Runs each alternative once. False, with *status set, if one of them could not run: the round then does not count. */
-static bool run_round(struct comparison *k, const char *prefix, int argc, char **argv, enum run_exit *status)
+/* Runs each alternative once. False if one of them could not run: the round then does not count. */
+static bool run_round(struct comparison *k, const char *prefix, int argc, char **argv)
 {
 	json_t *runs[COMPARE_ALTERNATIVES_MAX] = { NULL };
+	enum run_exit status = EXIT_OK;
 	unsigned done = 0, n = k->a->n;
 
-	for (; done < n && (done == 0 || is_result(k, *status)); done++) {
+	for (; done < n && (done == 0 || is_result(k, status)); done++) {
 		unsigned which = k->rounds % 2 ? n - 1 - done : done;
 		struct loadgen_config *cfg = &k->a->v[which].cfg;
 
@@ -134,15 +136,16 @@ static bool run_round(struct comparison *k, const char *prefix, int argc, char *
 		if (!cfg->quiet)
 			utf8_print_line(stderr, "round %u of %llu: %s", k->rounds + 1, (unsigned long long)k->a->rounds,
 				k->a->v[which].name);
-		*status = run_once(cfg, argc, argv, false, &runs[which]);
+		status = run_once(cfg, argc, argv, false, &runs[which]);
+		k->worst = run_exit_worse(k->worst, status);
 		add_cases(k, which, runs[which]);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (done == n && is_result(k, *status))
+		if (done == n && is_result(k, status))
 			keep_run(k, i, runs[i]);
 		json_decref(runs[i]);
 	}
-	return done == n && is_result(k, *status);
+	return done == n && is_result(k, status);
 }
 
 /* --- results --- */
@@ -307,15 +310,16 @@ enum run_exit compare_run(struct alternatives *a, const char *output, const char
 {
 	const struct loadgen_config *first = &a->v[0].cfg;
 	struct comparison k = { .a = a, .max_points = first->steps.n * first->sizes.n * MAX(first->rates.n, 1),
-				.cases = cases };
-	enum run_exit status = EXIT_ENVIRONMENT;
+				.cases = cases, .worst = EXIT_OK };
 
 	k.points = calloc(k.max_points, sizeof(*k.points));
+	if (!k.points)
+		k.worst = EXIT_ENVIRONMENT;
 	for (unsigned i = 0; i < a->n; i++)
 		a->v[i].cfg.output = output;
-	while (k.points && k.rounds < a->rounds && run_round(&k, prefix, argc, argv, &status))
+	while (k.points && k.rounds < a->rounds && run_round(&k, prefix, argc, argv))
 		k.rounds++;
 	*out = k.rounds ? comparison_json(&k) : NULL;
 	free_points(&k);
-	return status;
+	return k.worst;
 }

@@ -51,19 +51,6 @@ struct runner {
 	enum run_exit worst;
 };
 
-static enum run_exit worse(enum run_exit a, enum run_exit b)
-{
-	static const enum run_exit order[] = { EXIT_OK, EXIT_INCONCLUSIVE, EXIT_CRITERION, EXIT_ENVIRONMENT,
-					       EXIT_INTERRUPTED };
-	size_t of_a = 0, of_b = 0;
-
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		of_a = order[i] == a ? i : of_a;
-		of_b = order[i] == b ? i : of_b;
-	}
-	return of_a > of_b ? a : b;
-}
-
 /* True for the comparison of --compare, which is not read from a file. */
 static bool is_of_command_line(const struct suite_entry *e)
 {
@@ -358,7 +345,7 @@ static enum run_exit do_entry(struct runner *r, unsigned i)
 	expected = judge_expectations(r, e, o);
 	run_cases_add_entry(r->cases, o);
 	json_array_append_new(json_object_get(r->out, "entries"), o);
-	return worse(status, expected);
+	return run_exit_worse(status, expected);
 }
 
 /* --- the suite --- */
@@ -480,7 +467,7 @@ enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int 
 			break;
 		status = do_entry(&r, i);
 		interrupted = status == EXIT_INTERRUPTED;
-		r.worst = worse(r.worst, status);
+		r.worst = run_exit_worse(r.worst, status);
 		save(&r);
 	}
 	sut_keep_end(&r.keep);

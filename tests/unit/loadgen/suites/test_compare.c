@@ -110,6 +110,8 @@ TEST(compare__bad__refused_with_what_is_wrong)
 {
 	assert_refused("--compare inline", "--compare: 'inline' is not allowed");
 	assert_refused("--compare inline=off", "--compare: 'inline=off' is not allowed");
+	assert_refused("--compare inline=off,auto --slo p99<1ms --price 1",
+		       "--price: needs a comparison of transports");
 	assert_refused("--compare inline=off,,auto", "--compare: 'inline=off,,auto' is not allowed");
 	assert_refused("--compare inline=off,", "--compare: 'inline=off,' is not allowed");
 	assert_refused("--compare post-list=1,2,3,4,5,6,7,8,9", "--compare: 'post-list=1,2");
@@ -242,7 +244,8 @@ enum run_exit run_once(const struct loadgen_config *cfg, int argc, char **argv, 
 			 "message_bytes", 64, "throughput_msgs_per_s", per_s, "throughput_bytes_per_s", 64 * per_s,
 			 "response_ns", "p50", 1e9 / per_s, "resources", "generator", "cpu_user_s", 0.5, "cpu_system_s",
 			 0.5, "window_s", 2.);
-	return alternative == 2 ? EXIT_CRITERION : EXIT_OK;
+	/* The last round is not the worst one. */
+	return alternative == 2 && round < 5 ? EXIT_CRITERION : EXIT_OK;
 }
 
 static int set_up(void **state)
