@@ -21,7 +21,7 @@ def units: ["own", "libev", "OpenSSL", "libc", "allocations", "OpenSSL's", "syst
 "- own, libev, OpenSSL and libc are instructions, by callgrind. libc is the C library and the loader, without memcpy and memmove, whose bytes are counted instead.",
 "- Allocations are calls of malloc and its kin by rampart and libev, and those by OpenSSL. Bytes copied are those of rampart\u0027s own calls of memcpy and memmove.",
 "- The counted threads see a clock that advances by a microsecond for each reading and by each wait that times out (tests/ledger/steady.c), never",
-"  with real time, and both programs share one CPU, so that the figures are the same on a busy machine. OpenSSL uses AES and carry-less multiplication of the CPU, and no wider vectors.",
+"  with real time. Both programs share one CPU at one real-time priority: each runs until it waits, whatever else the machine does. OpenSSL uses AES and carry-less multiplication of the CPU, and no wider vectors.",
 "",
 "Counted with \(.build.compiler), `\(.build.flags)`, \([.build.libraries | to_entries[] | "\(.key) \(.value)"] | join(", ")), on \(.build.cpu).",
 "",
