@@ -307,7 +307,8 @@ static int unpack(struct hlog_reader *r, const json_t *packed, struct hist *out)
 		n = decode_compressed(r, (size_t)n);
 	if (n < 0 || !cells_fit(r->cells, &f))
 		return n < 0 ? n : -EINVAL;
-	for (size_t i = 0; i < HIST_CELLS; i++)
+	/* The histogram is empty, and cells_fit has found the extremes in the outermost cells that are not. */
+	for (size_t i = hist_index(f.min); i <= hist_index(f.max); i++)
 		counter_set(&out->cell[i], r->cells[i]);
 	counter_set(&out->count, f.count);
 	counter_set(&out->sum, f.sum);
