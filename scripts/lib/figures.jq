@@ -41,3 +41,9 @@ def servers_for_twice($headroom):
   { servers: $servers, clients_each: (2 * $n / $servers | ceil) };
 # How the plan's figure of a resource relates to what was used.
 def planned_over_used($resource; $side): first(.plan.rows[] | select(.resource == $resource and .side == $side)).ratio;
+
+# Of suite.json: how many figures of the comparison of an entry were better, and how many worse.
+def compared($entry):
+  [.entries[] | select(.name == $entry).comparison.points[].candidates[].rows[].verdict] as $verdicts |
+  {n: ($verdicts | length), better: ($verdicts | map(select(. == "improvement")) | length),
+   worse: ($verdicts | map(select(. == "regression")) | length)};
