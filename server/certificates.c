@@ -26,6 +26,7 @@
 #define CLOCK_STEP_S 0.1		/* more than time(2) may lag behind the loop's clock */
 #define TIME_TEXT_BYTES 24
 #define REAP_S 1.
+#define WATCH_S 5.			/* --watch-certs: between two looks at the files */
 
 /* A context that was given to a shard. */
 struct held {
@@ -40,6 +41,9 @@ struct certificates {
 	ev_signal hangup;
 	ev_periodic expiry;		/* time of the next warning about an expiry */
 	ev_timer reap;			/* runs while replaced contexts are left to free */
+	ev_timer watch;			/* of --watch-certs */
+	struct stat seen[TLS_FILE_N];	/* by the last look at the files; all zero: no such file */
+	bool is_changing;		/* they differed at the last look */
 	SLIST_HEAD(, held) held;	/* references, so that this thread frees the contexts and no shard does */
 	struct tls_files files;		/* filled only while contexts are made */
 	struct ticket_seed seed;	/* filled only while contexts are made */
@@ -119,16 +123,38 @@ void certificates_free(struct certificates *c)
 	ev_signal_stop(c->loop, &c->hangup);
 	ev_periodic_stop(c->loop, &c->expiry);
 	ev_timer_stop(c->loop, &c->reap);
+	ev_timer_stop(c->loop, &c->watch);
 	(void)let_go(c, true);
 	c->server->certificates = NULL;
 	free(c);
 }
 
+/* True if a file has been changed or replaced since the last look. Symbolic links are followed. */
+static bool look_at_files(struct certificates *c)
+{
+	bool differ = false;
+
+	for (int i = 0; i < TLS_FILE_N; i++) {
+		struct stat now = { .st_ino = 0 }, *seen = &c->seen[i];
+
+		if (!c->files.path[i] || stat(c->files.path[i], &now) != 0)
+			now = (struct stat){ .st_ino = 0 };
+		differ |= now.st_dev != seen->st_dev || now.st_ino != seen->st_ino || now.st_size != seen->st_size ||
+			  now.st_mtim.tv_sec != seen->st_mtim.tv_sec || now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec;
+		*seen = now;
+	}
+	return differ;
+}
+
 int certificates_begin(struct certificates *c, char *err, size_t err_size)
 {
 	struct server *server = c->server;
-	int ret = tls_files_read(&c->files, err, err_size);
+	int ret;
 
+	/* Before the files are read, so that no later change is missed. */
+	(void)look_at_files(c);
+	c->is_changing = false;
+	ret = tls_files_read(&c->files, err, err_size);
 	if (ret)
 		return ret;
 	ret = ticket_seed_new(clock_now_ns(), server->cfg->ticket_rotation_ns, &c->seed);
@@ -164,6 +190,7 @@ struct mortal {
 	const char *name, *file;
 	int64_t expires_at, warn_before_s;
 	const char *effect;	/* consequence of the expiry, for the log */
+	const char *remedy;
 };
 
 static void warn_of_end(const struct mortal *m)
@@ -176,19 +203,20 @@ static void warn_of_end(const struct mortal *m)
 	if (left >= DAY_S)
 		snprintf(days, sizeof(days), "%lld days", (long long)(left / DAY_S));
 	if (left <= 0)
-		log_warn("%s %s has expired (%s), so that %s: renew it and send SIGHUP", m->name, m->file,
-			 time_text(m->expires_at, text), m->effect);
+		log_warn("%s %s has expired (%s), so that %s: %s", m->name, m->file, time_text(m->expires_at, text),
+			 m->effect, m->remedy);
 	else
-		log_warn("%s %s expires in %s (%s): renew it and send SIGHUP", m->name, m->file, days,
-			 time_text(m->expires_at, text));
+		log_warn("%s %s expires in %s (%s): %s", m->name, m->file, days, time_text(m->expires_at, text),
+			 m->remedy);
 }
 
 static void warn_of_expiry(const struct certificates *c)
 {
+	const char *remedy = c->server->cfg->watch_certs ? "renew it" : "renew it and send SIGHUP";
 	const struct mortal cert = { "certificate", c->files.path[TLS_FILE_CERT], c->dates.cert_expires_at,
-				     WARN_OF_CERT_S, "no client trusts this server" };
+				     WARN_OF_CERT_S, "no client trusts this server", remedy };
 	const struct mortal list = { "revocation list", c->files.path[TLS_FILE_CRL], c->dates.crl_expires_at,
-				     WARN_OF_LIST_S, "every client is refused" };
+				     WARN_OF_LIST_S, "every client is refused", remedy };
 
 	warn_of_end(&cert);
 	warn_of_end(&list);
@@ -259,15 +287,33 @@ static void note(struct certificates *c, const struct tls_ctx *ctx)
 	await_expiry(c);
 }
 
+static void reload(struct certificates *c, const char *why)
+{
+	service_reloading(c->server->service);
+	certificates_reload(c, why);
+	service_ready(c->server->service);
+}
+
 static void on_hangup(struct ev_loop *loop, ev_signal *w, int revents)
 {
+	(void)loop;
+	(void)revents;
+	reload(w->data, "SIGHUP");
+}
+
+/* Reads changed files at the first look at which they differ no more, so that a certificate and its key, which are
+ * written one after the other, are read together. */
+static void on_watch(struct ev_loop *loop, ev_timer *w, int revents)
+{
 	struct certificates *c = w->data;
+	bool differ = look_at_files(c);
 
 	(void)loop;
 	(void)revents;
-	service_reloading(c->server->service);
-	certificates_reload(c);
-	service_ready(c->server->service);
+	if (!differ && c->is_changing)
+		reload(c, "--watch-certs");
+	else
+		c->is_changing |= differ;
 }
 
 void certificates_start(struct certificates *c)
@@ -281,6 +327,12 @@ void certificates_start(struct certificates *c)
 	ev_signal_init(&c->hangup, on_hangup, SIGHUP);
 	c->hangup.data = c;
 	ev_signal_start(c->loop, &c->hangup);
+	/* Not an ev_stat: on a local file system it relies on inotify, which does not see that a symbolic link in the
+	 * path was replaced, as Kubernetes does to update a mounted secret. */
+	ev_timer_init(&c->watch, on_watch, WATCH_S, WATCH_S);
+	c->watch.data = c;
+	if (c->server->cfg->watch_certs)
+		ev_timer_start(c->loop, &c->watch);
 }
 
 /* Offers the new contexts to the shards, which use their old ones until they take them. */
@@ -307,7 +359,7 @@ static int make_all(struct certificates *c, struct tls_ctx **made, char *err, si
 	return ret;
 }
 
-bool certificates_reload(struct certificates *c)
+bool certificates_reload(struct certificates *c, const char *why)
 {
 	uint32_t n = c->server->n_shards;
 	struct tls_ctx **made = calloc(n, sizeof(*made));
@@ -316,11 +368,11 @@ bool certificates_reload(struct certificates *c)
 
 	if (ret) {
 		c->failed_reloads++;
-		log_error("SIGHUP: %s; the server goes on with what it has", err);
+		log_error("%s: %s; the server goes on with what it has", why, err);
 	} else {
 		c->reloads++;
 		note(c, made[0]);
-		log_info("SIGHUP: certificates were read again; the server's expires at %s",
+		log_info("%s: certificates were read again; the server's expires at %s", why,
 			 time_text(c->dates.cert_expires_at, until));
 	}
 	if (!ret)

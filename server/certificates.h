@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server's certificate, key, CA and revocation list: read at start and again at SIGHUP, for all shards at once or
- * for none.
+/* The server's certificate, key, CA and revocation list: read at start and again at SIGHUP, and with --watch-certs when
+ * they have changed, for all shards at once or for none.
  *
  * Replaced contexts are freed here, a second after their last connection ends at the latest, and never by a shard.
  *
@@ -30,11 +30,13 @@ int certificates_begin(struct certificates *c, char *err, size_t err_size) __att
 void certificates_end(struct certificates *c);
 
 /* Call it when the shards have their contexts and do not run yet: notes the expiry dates, warns of problems with the
- * files, and from now on reads them again at SIGHUP and warns of expiry, once a day and when it happens. */
+ * files, and from now on reads them again at SIGHUP or when they change, and warns of expiry, once a day and when it
+ * happens. */
 void certificates_start(struct certificates *c);
 
-/* Handles SIGHUP: offers new contexts to all shards and returns true, or logs a line and changes nothing. */
-bool certificates_reload(struct certificates *c);
+/* Reads the files and offers new contexts to all shards. False, with a line in the log, if they cannot be used: nothing
+ * has changed then. The log's lines begin with `why`. */
+bool certificates_reload(struct certificates *c, const char *why);
 
 /* The object `certificates` of STATS. `c` may be NULL: unknown. */
 json_t *certificates_json(const struct certificates *c);

@@ -31,6 +31,7 @@ struct server_config {
 	const char *cert, *key, *ca;
 	int client_auth;	/* enum client_auth */
 	const char *crl;	/* NULL: no list */
+	bool watch_certs;
 	const char *allow_names;	/* tls_names.h; NULL: all */
 	int core_dumps;		/* 0 off, 1 on */
 	int seccomp;		/* 0 off, 1 on */

@@ -169,6 +169,10 @@ static const struct opt options[] = {
 	  "(by default all). A client that asks for another transport is refused as `unsupported`." },
 	{ .name = "verify", .group = "security", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Compare the packet sequence numbers of every connection with those in the device." },
+	{ .name = "watch-certs", .group = "security", .type = OPT_FLAG, .offset = AT(watch_certs),
+	  .help = "Read certificates, key and revocation lists again when their files change.",
+	  .more = "The server looks every 5 seconds, and reads them when they have not changed for one look; symbolic "
+	  "links may be replaced, too. Otherwise it reads them again at SIGHUP only." },
 	{ .name = "windows", .group = "limits", .type = OPT_CHOICE, .offset = AT(windows), .choices = off_on_names,
 	  .metavar = "on|off", .def = "off",
 	  .help = "Whether the server may write to a client's memory, out of its region, when the client asks for it.",

@@ -117,10 +117,26 @@ ping --crl "$bad_certs/named.crl" "${tls_options[@]}"
 gives "a client with a list takes a server that is not in it" 0 '0% loss' "${command[@]}"
 all_back "everything is back" main
 
-# ---- secrets in memory
+# ---- secrets in memory, and files that are watched
 
 matches "no core file is left" "$(grep 'core file' "/proc/${pid[main]}/limits")" ' 0 +0 '
 stop_server main
+
+# As Kubernetes replaces a mounted secret: the files are found by way of a link to a directory.
+mkdir "$files/old" "$files/new"
+mv "$files/server.pem" "$files/server.key" "$files/old"
+cp "$bad_certs/soon.pem" "$files/new/server.pem"
+cp "$bad_certs/soon.key" "$files/new/server.key"
+ln -s old "$files/data"
+ln -s data/server.pem data/server.key "$files"
+start_server watching --threads 1 --max-clients 8 --client-auth require --seccomp on --watch-certs
+ln -s new "$files/data.new"
+mv -T "$files/data.new" "$files/data"
+wait_until 240 has_line "${logs[watching]}" 'watch-certs: certificates were read again' ||
+    not_ok "a replaced link is noticed" "$(tail -n 3 "${logs[watching]}")"
+matches "the new certificate is used" "$(<"${logs[watching]}")" $'server.pem expires in 5 days [^\n]*: renew it\n'
+serves "a client is served" watching
+stop_server watching
 
 # Only in a micro-VM may another user be given access to the devices.
 if [[ ${RAMPART_VM:-} ]] && ((EUID == 0)); then

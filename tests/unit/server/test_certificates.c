@@ -95,12 +95,16 @@ static void require_list(void)
 
 static void start(void)
 {
+	char err[256];
+
 	server_rig_start();
 	assert_int_equal(certificates_new(&srv.server, srv.main_loop, &certificates), 0);
+	assert_int_equal(certificates_begin(certificates, err, sizeof(err)), 0);
+	certificates_end(certificates);
 	certificates_start(certificates);
 }
 
-/* For what a timer of the main thread does. */
+/* Turns the loops until a timer of the main thread has made the condition true. */
 #define main_until(condition) \
 	do { \
 		for (uint64_t end_ = clock_now_ns() + 60 * NS_PER_S; !(condition) && clock_now_ns() < end_;) \
@@ -110,7 +114,7 @@ static void start(void)
 
 static bool reload(void)
 {
-	bool done = certificates_reload(certificates);
+	bool done = certificates_reload(certificates, "SIGHUP");
 
 	server_turns(2);
 	return done;
@@ -165,7 +169,7 @@ TEST(reload__new_certificate__new_clients_see_it_old_ones_live_on)
 	before = srv.shard->tls_ctx;
 	peer_go_live(&live, 0);
 	peer_shake_hands(&half);
-	/* Of another CA, as a client sees it. */
+	/* The new certificate is signed by another CA, so that a client can tell them apart. */
 	assert_int_equal(issue_server("IP:127.0.0.1", 1000, true), 0);
 	raise(SIGHUP);
 	server_turns(3);
@@ -249,14 +253,14 @@ TEST(reload__twice_before_a_turn__the_newest_counts)
 
 	start();
 	assert_int_equal(issue_server("IP:127.0.0.1", 1000, true), 0);
-	assert_true(certificates_reload(certificates));
+	assert_true(certificates_reload(certificates, "SIGHUP"));
 	assert_int_equal(issue_server("IP:127.0.0.1", 1000, false), 0);
-	assert_true(certificates_reload(certificates));
+	assert_true(certificates_reload(certificates, "SIGHUP"));
 	server_turns(2);
 	peer_shake_hands(&p);
 	peer_close(&p);
 	/* And one that nobody takes any more is freed with the shard. */
-	assert_true(certificates_reload(certificates));
+	assert_true(certificates_reload(certificates, "SIGHUP"));
 }
 
 static void on_ssl_ctx_freed(void *parent, void *ptr, CRYPTO_EX_DATA *ad, int index, long argl, void *argp)
@@ -306,7 +310,7 @@ TEST(reload__no_memory_to_hold_the_new_context__the_old_one_is_freed_in_time)
 	start_and_tell_of_the_end(&freed);
 	peer_shake_hands(&p);
 	memory_is_out = true;
-	assert_true(certificates_reload(certificates));
+	assert_true(certificates_reload(certificates, "SIGHUP"));
 	memory_is_out = false;
 	assert_int_equal(mallocs_failed, 1);
 	/* The main thread looks once while the old one is in use, and finds as many as there are shards. */
@@ -330,7 +334,7 @@ TEST(reload__tickets_of_before__full_handshake)
 	assert_true(resumes());
 }
 
-/* Who is in the list by now gets in neither with a certificate nor with the ticket that stands for it. */
+/* A client that the new list revokes gets in neither with its certificate nor with an older ticket. */
 TEST(reload__client_revoked__neither_certificate_nor_ticket_serves)
 {
 	struct peer p;
@@ -535,6 +539,76 @@ TEST(tickets__switched_off__no_timer)
 	srv.cfg.tls_resume = 0;
 	server_rig_start();
 	assert_false(ev_is_active(&srv.shard->ticket_step));
+}
+
+/* ---- --watch-certs: last, because minutes pass here by the moved clock, and libev's time of day does not follow it */
+
+static void pass_s(unsigned seconds)
+{
+	uint64_t end = clock_now_ns() + seconds * NS_PER_S;
+
+	main_until(clock_now_ns() > end);
+}
+
+TEST(watch__written_one_after_the_other__read_once_both_are_there)
+{
+	srv.cfg.watch_certs = true;
+	start();
+	assert_int_equal(certs_spoil(served.cert), 0);
+	pass_s(6);
+	assert_int_equal(issue_server("IP:127.0.0.1", 1000, false), 0);
+	pass_s(5);
+	assert_int_equal(number_at("reloads"), 0);
+	pass_s(5);
+	assert_int_equal(number_at("reloads"), 1);
+	pass_s(20);
+	assert_int_equal(number_at("reloads"), 1);
+	assert_int_equal(number_at("failed_reloads"), 0);
+}
+
+TEST(watch__file_cannot_be_used__tried_once_and_again_after_the_next_change)
+{
+	struct peer p;
+
+	srv.cfg.watch_certs = true;
+	start();
+	assert_int_equal(unlink(served.key), 0);
+	pass_s(30);
+	assert_int_equal(number_at("failed_reloads"), 1);
+	peer_shake_hands(&p);
+	peer_close(&p);
+	assert_int_equal(issue_server("IP:127.0.0.1", 1000, false), 0);
+	pass_s(11);
+	assert_int_equal(number_at("reloads"), 1);
+}
+
+static void point_link(const char *link, const char *to)
+{
+	char fresh[CERTS_PATH_MAX + 8];
+
+	snprintf(fresh, sizeof(fresh), "%s.new", link);
+	assert_int_equal(symlink(to, fresh), 0);
+	assert_int_equal(rename(fresh, link), 0);
+}
+
+TEST(watch__symbolic_links_are_replaced__read)
+{
+	struct certs_wish wish = { .name = "renewed", .san = "IP:127.0.0.1", .valid_s = 1000 };
+	struct certs_pair renewed;
+
+	snprintf(srv.cfg.cert_path, sizeof(srv.cfg.cert_path), "%.120s/link.pem", good.dir);
+	snprintf(srv.cfg.key_path, sizeof(srv.cfg.key_path), "%.120s/link.key", good.dir);
+	point_link(srv.cfg.cert_path, served.cert);
+	point_link(srv.cfg.key_path, served.key);
+	assert_int_equal(certs_issue(&good, &wish, &renewed), 0);
+	srv.cfg.watch_certs = true;
+	start();
+	pass_s(20);
+	assert_int_equal(number_at("reloads"), 0);
+	point_link(srv.cfg.cert_path, renewed.cert);
+	point_link(srv.cfg.key_path, renewed.key);
+	pass_s(11);
+	assert_int_equal(number_at("reloads"), 1);
 }
 
 TEST_EACH(set_up, tear_down)
