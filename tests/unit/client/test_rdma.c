@@ -280,7 +280,7 @@ TEST(response__psns_not_as_programmed__mismatch)
 	client_assert_failed(STAGE_RDMA_CONNECT, FAIL_PROTOCOL, PROTO_PSN_MISMATCH);
 }
 
-/* What follows the response, each call failing in turn. */
+/* Each call that the client makes after the response fails in turn. */
 TEST(response__each_call_fails_in_turn__failed_and_released)
 {
 	unsigned k;

@@ -222,7 +222,7 @@ TEST(session__refused__still_the_users)
 	client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_BUSY);
 	assert_ptr_equal(kept, before);
 	cli.closed = 0;
-	/* Who is told to come again may do so cheaply. */
+	/* A client that is told to try again keeps its session, so that the next handshake is cheap. */
 	c = client_at(CLIENT_ST_LIVE);
 	assert_true(c->resumed);
 	end(c);

@@ -153,7 +153,7 @@ TEST(stale__failed_by_its_user_before_it_begins_again__that_failure)
 	client_assert_failed(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0);
 }
 
-/* What the second attempt meets ends the connection as it would the first. */
+/* A failure of the second attempt ends the connection like a failure of the first. */
 TEST(stale__server_gone_then__its_failure)
 {
 	struct client_conn *c = client_at(CLIENT_ST_RDMA_CONNECT);

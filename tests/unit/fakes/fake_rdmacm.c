@@ -234,7 +234,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 
 	charged(event)->unacked--;
 	n_acked++;
-	/* Whoever reads it now reads nonsense, also without ASan. */
+	/* A read after this returns nonsense, also without ASan. */
 	if (e->data)
 		memset(e->data, 0xdd, e->e.param.conn.private_data_len);
 	free_event(e);

@@ -503,7 +503,7 @@ static bool transition_is_legal(enum ibv_qp_state from, enum ibv_qp_state to)
 	       (from == IBV_QPS_RTR && to == IBV_QPS_RTS);
 }
 
-/* What a transition needs and what it may set besides: ibv_modify_qp(3), reliable connection. */
+/* The attributes that a transition requires, and those that it allows: ibv_modify_qp(3), reliable connection. */
 static bool attributes_are_legal(enum ibv_qp_state to, int mask)
 {
 	static const struct {

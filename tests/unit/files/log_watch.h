@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is logged, for tests that read it: stderr goes into memory while it is watched. */
+/* Lets tests read the log: stderr goes into memory while it is watched. */
 #ifndef RAMPART_TESTS_UNIT_LOG_WATCH_H
 #define RAMPART_TESTS_UNIT_LOG_WATCH_H
 

@@ -94,7 +94,7 @@ void script_response(struct client_conn *c, const uint8_t *data, uint8_t bytes);
 /* A reply of `bytes` with this sequence arrives. */
 bool script_reply(struct client_conn *c, uint32_t bytes, uint64_t sequence);
 
-/* What the connection waits for in this state happens. */
+/* Makes the event happen that the connection waits for in this state. */
 void client_trigger(struct client_conn *c, enum client_state state);
 /* Takes it as far as `state` (TCP_CONNECT to LIVE), from wherever it is. */
 void client_drive(struct client_conn *c, enum client_state state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a document looks like in one of its forms. See doc_rig.h. */
+/* Renders a document in one of its forms. See doc_rig.h. */
 #include "tests/unit/helpers/doc_rig.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a document looks like in one of its forms. */
+/* Renders a document in one of its forms. */
 #ifndef RAMPART_TESTS_UNIT_DOC_RIG_H
 #define RAMPART_TESTS_UNIT_DOC_RIG_H
 

@@ -5,7 +5,7 @@
 
 #include "loadgen/config/config.h"
 
-/* What the last call below came to. */
+/* The result of the last call below. */
 extern struct loadgen_config options;
 extern char options_err[400];
 

@@ -31,7 +31,7 @@
 
 struct server_rig srv;
 
-/* Of tcpi_bytes_acked in linux/tcp.h, which cannot be included beside netinet/tcp.h. */
+/* The offset of tcpi_bytes_acked in linux/tcp.h, which cannot be included beside netinet/tcp.h. */
 #define TCPI_BYTES_ACKED_AT 120
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
@@ -227,7 +227,7 @@ void server_rig_again(void **state)
 	assert_int_equal(server_rig_init(state), 0);
 }
 
-/* Those besides the shard. */
+/* Turns of the registrar and of the main loop. */
 static void other_turns(void)
 {
 	while (!srv.registrar_stands && registrar_run_next(srv.server.registrar))

@@ -82,7 +82,7 @@ void server_expire(struct conn *c);
 struct conn *server_only(enum conn_state state);
 uint32_t server_n(enum conn_state state);
 uint64_t server_refused(enum refuse_code code);
-/* Of connections and control sessions. */
+/* How many connections and control sessions were closed for this reason. */
 uint64_t server_closed(enum close_reason reason);
 /* Control sessions, also those that are on their way to the main thread. */
 uint32_t server_controls(void);
@@ -168,9 +168,9 @@ enum refuse_code peer_reject_code(void);
 void peer_cm_event(struct peer *p, enum rdma_cm_event_type type, int status);
 void peer_establish(struct peer *p);
 void peer_disconnect(struct peer *p);
-/* What is left to do after peer_get_grant, up to ESTABLISHED. */
+/* Goes on after peer_get_grant, up to ESTABLISHED. */
 void peer_finish(struct peer *p);
-/* All of it up to ESTABLISHED. */
+/* Connects from the start up to ESTABLISHED. */
 void peer_go_live(struct peer *p, uint16_t features);
 void peers_go_live(struct peer *p, int n);
 

@@ -132,7 +132,7 @@ TEST(control__stats_and_info__reports_of_the_server)
 	assert_true(counter_get(&srv.server.control_stats.tls_bytes_out) > 1000);
 }
 
-/* What is read from /proc takes a descriptor. */
+/* Reading a figure from /proc takes a descriptor. */
 TEST(control__stats_without_a_descriptor_left__null_for_what_cannot_be_read)
 {
 	static const char *const from_proc[] = { "cpu_user_s", "rss_bytes", "fds", "threads", "machine_kernel_bytes",
@@ -311,7 +311,7 @@ TEST(control__info__how_sessions_windows_and_probes_are_set)
 	}
 }
 
-/* What was there with one rail says the first one's. */
+/* Members that describe one rail describe the first one. */
 TEST(control__info__rails_and_what_they_have_together)
 {
 	struct peer p;
@@ -426,7 +426,7 @@ static unsigned answers_in_a_turn(void)
 	return (dumps - before) / 2;
 }
 
-/* Whoever else the main thread serves is not kept waiting for all of them. */
+/* Other sessions need not wait until all of these requests are answered. */
 SERVED_TEST(control__requests_at_once__one_answer_in_a_turn)
 {
 	uint8_t frames[4][FRAME_CONTROL_BYTES];
@@ -579,7 +579,7 @@ TEST(control__all_seats_watch__the_newest_makes_room_for_the_own_machine)
 	give_seats_back(CONTROL_SESSIONS_MAX - 2);
 }
 
-/* Whoever holds all it can keeps nobody else from asking. */
+/* An address that holds as many sessions as it may does not keep others from asking. */
 TEST(control__one_address_has_all_it_may__another_is_answered)
 {
 	struct peer p;

@@ -24,7 +24,7 @@
 #include "common/host/sample.h"
 #include "server/sandbox.h"
 
-/* What `what` returns, in a process that called `before` and went behind the filter then. */
+/* Returns what `what` returns in a process that has called `before` and then loaded the filter. */
 static int behind_it(int (*before)(void), int (*what)(void))
 {
 	int status;
@@ -266,7 +266,7 @@ static int describe_again(void)
 	return json_equal(thread_of, first_thread) && now.n_threads == first_sample.n_threads ? 0 : 70;
 }
 
-/* What sessions get that watch, and STATS. */
+/* Samples for watching sessions and STATS work behind the filter. */
 TEST(samples__and_threads__as_before)
 {
 	assert_int_equal(behind_it(describe_before, describe_again), 0);

@@ -79,7 +79,7 @@ TEST(made__port_known__programmed_for_it_ahead_of_demand)
 		assert_int_equal(m[i].attr.qp_state, IBV_QPS_INIT);
 		assert_int_equal(m[i].attr.port_num, PORT);
 		assert_int_equal(m[i].attr.pkey_index, 0);
-		/* Whoever it will be, nobody has rights yet. */
+		/* No peer has access rights before it is connected. */
 		assert_true(m[i].mask & IBV_QP_ACCESS_FLAGS);
 		assert_int_equal(m[i].attr.qp_access_flags, 0);
 	}
@@ -204,7 +204,7 @@ TEST(recycled__each_life__counted)
 	open_pool(0, PORT);
 	for (unsigned i = 1; i <= 5; i++) {
 		take(&slot);
-		/* Those that may not be used again do not count. */
+		/* Queue pairs that may not be used again do not count. */
 		qp_pool_put(rig.qps, slot, T0, i != 3);
 		maintain(T0 + QUARANTINE);
 		assert_int_equal(verbs_rig_pool_counts().recycled, i < 3 ? i : i - 1);
@@ -342,7 +342,7 @@ TEST(trim__more_than_the_budget__bit_by_bit)
 	assert_counts(2, 2);
 }
 
-/* What is recycled comes out of the same budget. */
+/* Recycled queue pairs come out of the same budget. */
 TEST(trim__after_recycling__within_one_budget)
 {
 	open_with_free(10);
@@ -377,7 +377,7 @@ TEST(trim__all_needed_in_every_window__all_kept)
 	assert_int_equal(verbs_rig_pool_counts().misses, 0);
 }
 
-/* Those that came back from a rest during the window were not free for all of it. */
+/* Queue pairs that left quarantine during the window were not free for all of it. */
 TEST(trim__came_back_within_the_window__not_before_the_next)
 {
 	open_pool(2, 0);
@@ -492,7 +492,7 @@ TEST(idle__more_than_wanted__until_the_window_ends)
 	assert_true(qp_pool_idle_ns(rig.qps, T0 + WINDOW) == UINT64_MAX);
 }
 
-/* Whoever sleeps exactly as long as told gets everything done, and comes to an end. */
+/* A caller that sleeps exactly as long as it is told gets everything done, and is not woken again. */
 TEST(idle__slept_as_told__all_done_and_nothing_due)
 {
 	uint64_t now = T0, idle;

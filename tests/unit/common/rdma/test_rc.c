@@ -121,7 +121,7 @@ static int tear_down(void **state)
 	return verbs_rig_close(state);
 }
 
-/* What is between two rounds of a test that goes through several. */
+/* Between two rounds of a test. */
 static void start_again(void **state)
 {
 	tear_down(state);
@@ -249,7 +249,7 @@ static void run_credits(uint32_t credits, uint32_t length, uint64_t *seed)
 	while (sent < 40 * credits) {
 		uint32_t burst = 1 + (uint32_t)(unit_random(seed) % credits);
 
-		/* What was put on the wire is all the peer can have answered with new messages. */
+		/* The peer cannot have answered more messages than were put on the wire. */
 		while (burst-- && sent - n_posts() < credits && bufs_free() > 0)
 			assert_int_equal(send_number(sent++, length), 0);
 		assert_true(rc.sq_used <= depth - 2);

@@ -31,7 +31,8 @@ static struct sock s;
 static struct certs certs;
 static struct tls_ctx *at_server, *at_client;
 
-/* What a test's connection is. Over a socket pair what is sent has arrived, and a socket that is full stays full. */
+/* The kinds of connection that tests use. Over a socket pair, data has arrived once it is sent, and a full socket stays
+ * full. */
 static const struct kind {
 	bool tls, pair;
 } over_tcp = { false, false }, over_tls = { true, false }, over_pair = { false, true }, tls_over_pair = { true, true };
@@ -41,7 +42,7 @@ static int far;			/* -1: it is closed */
 static struct tls *far_tls;	/* NULL: plain TCP */
 static bool far_has_end;	/* it has read the end */
 
-/* What the owner was told. */
+/* What the callbacks told the connection's owner. */
 static unsigned records, byes, ends;
 static struct record last;
 static enum fail_kind end_kind;
@@ -57,7 +58,7 @@ static size_t feed_n, fed;
 
 /* ---- the far end */
 
-/* What the far end's socket takes now, perhaps 0 bytes. What it did not take has to come next. */
+/* Returns how many bytes the far end's socket takes now, perhaps 0. The caller must send the rest next. */
 static size_t far_put(const uint8_t *data, size_t n)
 {
 	size_t done = 0, put;
@@ -80,7 +81,7 @@ static size_t far_put(const uint8_t *data, size_t n)
 	return done;
 }
 
-/* What is there for the far end, perhaps 0 bytes. */
+/* Reads what has arrived at the far end, perhaps 0 bytes. */
 static size_t far_get(uint8_t *out, size_t n)
 {
 	enum tls_status st;
@@ -731,7 +732,7 @@ OVER_TCP(receive__many_connections_never_stop_sending__they_share_a_turn)
 		turn();
 		in_turn[k] = records - before;
 	}
-	/* So many connections were not known to be busy before the first turn. */
+	/* Before the first turn nobody knew that this many connections are busy. */
 	assert_in_range(in_turn[0] * MANY_BYTES, 5u << 20, MANY * (256u << 10));
 	/* The read that uses a share up may take 64 KiB. */
 	assert_in_range(in_turn[1] * MANY_BYTES, 3u << 20, (4u << 20) + MANY * (64u << 10));

@@ -152,7 +152,7 @@ TEST(open__name_of_nobody__null)
 	assert_does_not_open(&a, START + EPOCH, &zeros);
 }
 
-/* Who learns what a ring holds now cannot open what was sealed two epochs ago. */
+/* The keys in a ring do not open tickets that were sealed two epochs ago. */
 TEST(ring__two_epochs_on__holds_nothing_of_the_old_key)
 {
 	struct ticket_key old = sealing_key(&a, START);

@@ -448,7 +448,7 @@ TEST(read__request_behind_the_handshake__both_arrive)
 	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_WANT_READ);
 }
 
-/* Of a SOCK_SEQPACKET socket one receive gets what one send sent. */
+/* On a SOCK_SEQPACKET socket, one receive returns the data of one send. */
 TEST(flush__ticket_answer_and_goodbye__one_send)
 {
 	uint8_t bytes[4096];

@@ -204,7 +204,7 @@ TEST(files__missing_or_broken__one_line_with_the_name)
 	assert_refused(cfg, -EINVAL, "does not belong to certificate");
 }
 
-/* What is behind the certificate belongs to the chain; if it is cut short, nobody could verify the rest. */
+/* The certificates after the first one are its chain; without them nobody could verify it. */
 TEST(files__chain_cut_short__refused)
 {
 	struct tls_config cfg = server_config();
@@ -327,7 +327,7 @@ TEST(list__server_revoked__refused_by_the_client)
 	assert_client_refuses(handshake(NULL), X509_V_ERR_CERT_REVOKED);
 }
 
-/* Of another CA than the client's: there is nothing that says that it is not revoked. */
+/* A list of another CA does not say that this client is not revoked. */
 TEST(list__of_another_ca__refused)
 {
 	struct certs_wish wish = { .name = "issued", .valid_s = 60, .by_other_ca = true };
@@ -412,7 +412,7 @@ TEST(list__out_of_date_since_it_was_loaded__refused)
 	assert_server_refuses(handshake(NULL), X509_V_ERR_CRL_HAS_EXPIRED);
 }
 
-/* Of the client's CA, but it says nothing about clients. */
+/* The list is that of the client's CA, but it covers only certificates of CAs. */
 TEST(list__for_other_certificates_of_its_ca__refused)
 {
 	issue_client(NULL, 60);

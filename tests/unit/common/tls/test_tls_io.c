@@ -163,7 +163,7 @@ static void ask(enum control_what what)
 	send_frame(&client, frame_encode_control(what, tls_io_frame(&client.io)));
 }
 
-/* What the server reads is a request for `what`. */
+/* The server must read a request for `what`. */
 static void hear(enum control_what what)
 {
 	struct frame_header h;

@@ -269,7 +269,7 @@ TEST(decode_at__length_beyond_what_is_left__refused)
 	}
 }
 
-/* Of several each is DATA, and only the last asks. */
+/* Each message of a joined SEND must be DATA, and only the last one may ask for an acknowledgement. */
 TEST(decode_at__type_or_ack_among_others__only_as_it_may_be)
 {
 	static const struct { enum msg_type type[2]; uint8_t flags[2]; int n; } cases[] = {
@@ -304,7 +304,7 @@ TEST(decode__followed_by_another__refused)
 	assert_int_equal(msg_decode(joined, 16, &h), 0);
 }
 
-/* What decodes is what encodes to the same bytes. */
+/* A header is accepted only if encoding it again gives the same bytes. */
 TEST(decode__mutated_headers__canonical_or_refused)
 {
 	uint64_t seed = 42;

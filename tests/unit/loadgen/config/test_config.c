@@ -36,7 +36,7 @@ TEST_WITH(table__all_options__sorted_and_explained, options_reset, NULL)
 	}
 }
 
-/* What the program prints when it refuses a command line; whichever function refused it has written options_err. */
+/* Returns what the program prints when it refuses a command line: options_err, with what goes round it. */
 static char *printed_error(void)
 {
 	char *printed = NULL;

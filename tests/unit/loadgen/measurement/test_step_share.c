@@ -127,7 +127,7 @@ TEST(active__some_of_those_held__that_many)
 	assert_int_equal(step_active(s, &cfg), 0);
 }
 
-/* Of 300 operations a second by 11 clients on all hosts, the six clients of this host begin 6 in 11. */
+/* All hosts together begin 300 operations a second with 11 clients; the six clients here begin 6/11 of them. */
 TEST(offered__rate_of_all_hosts__share_of_those_here)
 {
 	s->rate = 300;

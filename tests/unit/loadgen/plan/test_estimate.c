@@ -194,7 +194,7 @@ TEST(short_of__descriptors__says_what_to_set)
 	base.server_host.nofile = base.generator_host.nofile = 1024;
 	in = look(100);
 	assert_false(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_SERVER)));
-	/* What rdma_server says of itself with 2 threads and 512 handshakes each. */
+	/* rdma_server asks for as many, with 2 threads and 512 handshakes each. */
 	assert_string_equal(advice_text(&in, row(ESTIMATE_fds_at_start, ESTIMATE_SERVER), text, sizeof(text)),
 			    "ulimit -Hn 1434");
 	assert_true(estimate_fits(row(ESTIMATE_fds_at_start, ESTIMATE_GENERATOR)));
@@ -208,7 +208,7 @@ TEST(short_of__every_resource__has_an_advice)
 	base.server.max_per_address = 1;
 	in = look(100);
 	for (size_t i = 0; i < n; i++) {
-		/* What has no limit of its own is part of the machine's memory, or of nothing. */
+		/* Only resources with a limit of their own have advice. */
 		if (rows[i].resource == ESTIMATE_rss_bytes || rows[i].resource == ESTIMATE_kernel_bytes)
 			continue;
 		rows[i].limit = rows[i].needed / 2;
@@ -239,7 +239,7 @@ TEST(running__what_it_has_and_what_comes)
 	assert_false(estimate_fits(row(ESTIMATE_max_clients, ESTIMATE_SERVER)));
 }
 
-/* What a server says of itself may be anything. */
+/* A server may report anything about itself. */
 TEST(running__nonsense__no_crash)
 {
 	static const double values[] = { NAN, INFINITY, -1, 0, 1, 63, 1e300 };

@@ -160,7 +160,7 @@ TEST(judge__cpu_per_op__of_the_server)
 
 TEST(judge__too_few_samples__inconclusive_but_errors_count)
 {
-	/* Of 1,000 samples, one beyond the limit may be chance; three are too many, and none meets it. */
+	/* With 1,000 samples, one beyond the limit may be chance, three miss the objective, and none meets it. */
 	assert_int_equal(judged("p99.9<999500ns"), SLO_INCONCLUSIVE);
 	assert_int_equal(judged("p99.9<990us"), SLO_FAIL);
 	assert_int_equal(judged("p99.9<1s"), SLO_PASS);

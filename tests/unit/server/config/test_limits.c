@@ -231,7 +231,7 @@ TEST(derive__too_few_descriptors__refused_one_below_the_need)
 	assert_int_equal(sscanf(need, "need %llu", &n), 1);
 	assert_true(n >= 2 * cfg.max_handshakes);
 	assert_needs(&nofile, n, "ulimit -n", "raise it");
-	/* What there is beyond that is for sockets that wait, in two shards. */
+	/* The descriptors beyond that are for waiting sockets of two shards. */
 	assert_in_range(cfg.shard_waiting, 1, 100);
 	n = cfg.shard_waiting;
 	nofile += 20;

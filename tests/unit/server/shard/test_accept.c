@@ -116,7 +116,7 @@ TEST(request__with_region__window_bound_before_the_accept)
 	assert_int_equal(fake_cm_last(FAKE_CM_ACCEPT)->param.responder_resources, 16);
 }
 
-/* What the client asks for, as far as the device and the server go; nothing without a region. */
+/* A client is granted the reads that it asks for, within the limits of device and server, and none without a region. */
 TEST(request__reads_asked_for__granted_within_limits)
 {
 	static const struct { uint8_t asked; int device; bool region; uint8_t granted; } cases[] = {

@@ -264,7 +264,7 @@ TEST(hello__max_per_address__full_for_that_address)
 	assert_granted_from("127.0.0.1");
 }
 
-/* What is registered stays pinned: a HELLO that gets no place is refused before. */
+/* A registered region stays pinned, so a HELLO that finds no place is refused before its region is registered. */
 TEST(hello__refused__no_region_registered_for_it)
 {
 	struct peer p[4];

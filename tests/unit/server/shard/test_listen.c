@@ -360,7 +360,7 @@ static void make_deaf(struct peer *p)
 	begin_to_speak(p);
 }
 
-/* Of two addresses that have as many, those of the first are busy (something that they sent is not read yet). */
+/* Two addresses have equally many connections; those of the first are busy: the server has not read all they sent. */
 CROWD_TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room)
 {
 	struct peer b[2];

@@ -123,7 +123,7 @@ LIVE_TEST(one_way__checksum__right_and_wrong_ones_counted)
 	data[40] ^= 1;
 	assert_true(fake_deliver(live.qp, data, sizeof(data)));
 	server_turn();
-	/* Of another connection. */
+	/* The checksum is that of another connection. */
 	data[40] ^= 1;
 	msg_seal(msg_sum_seed((const uint8_t *)"another one's id", 16), data, sizeof(data));
 	assert_true(fake_deliver(live.qp, data, sizeof(data)));

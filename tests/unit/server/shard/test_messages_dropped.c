@@ -11,7 +11,7 @@
 #include "tests/unit/helpers/server_messages.h"
 #include "tests/unit/helpers/server_rig.h"
 
-/* What a client does, and with what it is dropped. */
+/* What a client does, and the reason with which the server drops it. */
 struct drop {
 	const char *name;
 	void (*act)(struct peer *p, const struct drop *d);

@@ -191,7 +191,7 @@ PUSH_TEST(push__more_than_its_credits_at_once__dropped)
 	peer_assert_dropped(&live, FAIL_PROTOCOL, PROTO_CREDITS);
 }
 
-/* What it asks for is never acknowledged; it goes on asking. */
+/* The client never acknowledges the writes that it asks for, and goes on asking. */
 PUSH_TEST(push__without_end_while_none_is_acknowledged__dropped)
 {
 	int messages = 0;

@@ -457,7 +457,7 @@ TEST(hello__promised_in_an_unwritten_grant__busy)
 	server_assert_all_back();
 }
 
-/* Those that are leaving still count as clients; who comes meanwhile is told to try again. */
+/* Clients that are leaving still count; a client that comes meanwhile is told to try again. */
 TEST(hello__all_clients_connected__full_or_busy_while_one_leaves)
 {
 	struct peer p[4], next;

@@ -99,7 +99,7 @@ static int dial_from_another(const struct peer *p)
 	return dial_from(p, INADDR_LOOPBACK + 11);
 }
 
-/* What one side proves with its key. */
+/* Computes the proof that one side makes with its key. */
 static void hmac_of(const struct peer *p, int fd, const uint8_t *key, uint8_t hmac[AUTH_HMAC_BYTES])
 {
 	struct sockaddr_storage ss;
