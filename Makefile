@@ -78,6 +78,7 @@ help:
 	@echo "make check-report      tests of the report and of what runs leave (Node.js, chromium)"
 	@echo "make check-docs        every option against docs/options.md and the man pages, figures of the pages against results/"
 	@echo "make check-launchers   a run on several hosts, started by ssh, Slurm and mpirun; a server in a container (docs/launchers.md)"
+	@echo "make check-package     the Debian packages: reproducible, lintian, installed, upgraded and purged in a clean system"
 	@echo "make check-deploy      the manifests of deploy/kubernetes against the schemas of Kubernetes' API (Node.js)"
 	@echo "make bench-connect     compares making connections with cmtime and bare OpenSSL (docs/bench.md)"
 	@echo "make bench-data        compares latency, message rate, bandwidth and CPU time with perftest"
@@ -86,6 +87,7 @@ help:
 	@echo "make deps              install the packages that are missing"
 	@echo "make lint              the structure of docs/architecture.md, cppcheck and clang-tidy over the sources"
 	@echo "make install           into \$$(DESTDIR)\$$(prefix), by default $(prefix): programs, suites, man pages, completion, systemd unit"
+	@echo "make deb               Debian packages of this commit, in build/deb"
 	@echo "make clean             remove build/ (but not the kernel package) and the programs"
 
 deps:
@@ -171,6 +173,14 @@ install: all man
 		>$(DESTDIR)$(prefix)/lib/systemd/system/rampart-server.service
 	find $(B)/share -type f ! -name "softroce.*" -printf '%P\n' | xargs -I{} install -D -m 644 $(B)/share/{} $(DESTDIR)$(prefix)/share/{}
 
+deb:
+	@scripts/install-deps --packages
+	@scripts/make-deb
+
+check-package:
+	@scripts/install-deps --packages
+	@tests/package/test_package.sh build/package.tally
+
 clean:
 	rm -rf build/release build/plain build/address-undefined build/thread build/fuzz build/certs build/report-tests build/report-shots
 	rm -f rdma_server rdma_client performance_test $(PROGRAMS) build/*.log build/*.tally
@@ -214,4 +224,4 @@ $(B)/%.o: %.c $(B)/flags
 include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/faults/faults.mk tests/cluster/cluster.mk tests/ledger/ledger.mk
 
 -include $(wildcard $(patsubst %,$(B)/%/*.d,$(FOLDERS)))
-.PHONY: all help deps certs run check check-one check-quick check-deploy check-docs check-report check-ten-thousand lint install man clean record
+.PHONY: all help deps certs run check check-one check-quick check-deploy check-docs check-package check-report check-ten-thousand lint install man deb clean record
