@@ -3,8 +3,8 @@
  *
  * Only repetitions show how much a figure varies from run to run: with three or more, the interval is that of their
  * mean. With fewer, the interval of throughput comes from the step's intervals, and that of a percentile from its order
- * statistics. Both miss the variation from run to run, hence min_effect. With two repetitions the interval covers
- * those of both. The share of clients held has the interval of a proportion (Wilson's score).
+ * statistics. Neither includes the variation from run to run, which min_effect allows for. With two repetitions the
+ * interval covers the intervals of both. The share of clients held has the interval of a proportion (Wilson's score).
  *
  * Rounds are judged by the ratio within each round, because both sides then met the same state of the machine. The
  * range of 5 ratios or more is an interval of at least 93.75 % for their median (sign test), whatever their
@@ -35,7 +35,7 @@ struct metric {
 	double percentile;
 	metric_fn *of_step;
 	bool higher_is_better;
-	bool only_rounds;		/* else redundant (one workload), or not comparable (other machines) */
+	bool only_rounds;		/* else redundant (one workload), or not comparable (two machines) */
 };
 
 static const struct estimate unknown = { NAN, NAN, NAN };
@@ -89,7 +89,7 @@ static struct estimate held_ratio(const struct baseline_side *side, const json_t
 	return (struct estimate){ p, fmax(fmin(middle - half, p), 0), fmin(fmax(middle + half, p), 1) };
 }
 
-/* `which` is the side whose CPU time it is. */
+/* A side's CPU time for each message; m->which names the side. */
 static struct estimate cpu_of_message(const struct baseline_side *side, const json_t *step, const struct metric *m)
 {
 	(void)side;
@@ -119,7 +119,7 @@ static const struct metric metrics[] = {
 
 /* --- over the repetitions --- */
 
-/* The mean of the values, in an interval that covers all of theirs; unknown if one is unknown. `n` is at least 1. */
+/* The mean of n >= 1 estimates, with an interval that covers all of theirs; unknown if one of them is unknown. */
 static struct estimate envelope(const struct estimate *e, size_t n)
 {
 	struct estimate all = e[0];
@@ -191,7 +191,7 @@ static const char *verdict_of(bool known, bool apart, double better, double min_
 	return better > 0 ? "improvement" : "regression";
 }
 
-/* null: not known */
+/* The message size of a point; null if it is not known. */
 static json_t *bytes_json(const struct point *at)
 {
 	return json_whole(at->bytes > 0 ? at->bytes : NAN);

@@ -25,7 +25,7 @@ struct baseline_side {
 json_t *baseline_differences(const json_t *base, const json_t *run);
 
 #define BASELINE_MIN_EFFECT 0.05
-#define BASELINE_ROUNDS 5	/* fewer have no verdict */
+#define BASELINE_ROUNDS 5	/* with fewer rounds there is no verdict */
 
 struct baseline_options {
 	double min_effect;		/* a change of at most this share of the figure counts as none */
@@ -35,7 +35,7 @@ struct baseline_options {
 /* {regression (bool), rows: [{clients, message_bytes, metric, unit, better ("higher", "lower"), base: {value, low,
  * high}, run: {value, low, high}, change_ratio (run / base - 1), round_ratio ({value, low, high}; null without rounds),
  * verdict ("regression", "improvement", "same", "unknown")}], missing: [{clients, message_bytes, in ("base", "run"):
- * the run that lacks it}]}. Steps are matched by clients and size (null if an old run does not say it). Metrics, in
+ * the run that lacks it}]}. Steps are matched by clients and size (null if an old run lacks it). Metrics, in
  * this order: throughput_msgs_per_s, response_p50_ns, response_p95_ns, response_p99_ns, response_p99_9_ns,
  * connect_p50_ns, connect_p99_ns, held_ratio, server_cpu_ns_per_message, server_rss_bytes, and with `rounds`
  * throughput_bytes_per_s, generator_cpu_ns_per_message. A metric that both runs lack gets no row. Units: per_s, ns,

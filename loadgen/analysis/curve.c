@@ -36,7 +36,7 @@ static struct curve_rule rule_of(const json_t *steps)
 				    .rate = points_main_rate(steps) };
 }
 
-/* A search's probes between its doublings do not count: they are so close that noise hides their difference. */
+/* Leaves out a search's probes between its doublings: they are so close together that noise hides any growth. */
 static bool is_knee_point(const struct point *at)
 {
 	for (size_t i = 0; i < at->n; i++) {
@@ -58,7 +58,7 @@ static struct points *points_of(const json_t *steps)
 	return points_by(steps, &rule, &p) ? NULL : p;
 }
 
-/* The share of CPU time in use: of the generator's machine, or that the server's threads used of one CPU each. */
+/* The CPU time in use as a share of the generator's machine, or of one CPU for each server thread: the larger one. */
 static double cpu_share(const json_t *step, const void *unused)
 {
 	double busy = json_number_at(step, "resources.machine.busy_s");
@@ -69,7 +69,7 @@ static double cpu_share(const json_t *step, const void *unused)
 		    json_number_at(step, "resources.server.cpus") / (threads ? (double)threads : NAN));
 }
 
-/* True if the CPUs were full in a closed loop with so many clients. */
+/* True if the CPUs were full in a closed loop with this number of clients. */
 static bool fills_cpus(const struct points *points, double clients)
 {
 	for (size_t i = 0; i < points->n; i++)

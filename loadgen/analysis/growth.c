@@ -8,10 +8,10 @@
  *   loop each client gets less the more there are, so throughput is proportional to clients only below the smallest
  *   step; beyond the largest it stays as measured there.
  * - Cores are those of the step with the nearest number of clients: the server's user and system time in its window. On
- *   software RDMA packets are also handled in softirqs, which are charged to no process or to whichever runs. If both
+ *   software RDMA packets are also handled in softirqs, which are charged to no process or to any that runs. If both
  *   ends share a machine, half of the softirqs are the server's, as each packet is sent by one end and received by the
  *   other; the server is never charged more than the machine's busy time less the generator's. With two machines only
- *   the softirq time of the generator's is known, and the server's is assumed to be equal.
+ *   the generator's softirq time is known, and the server's is assumed to be equal.
  * - Memory is resident memory plus the growth of kernel memory, half of it if both ends share the machine. It is an
  *   upper bound, because on Soft-RoCE queues count in both.
  * - Pinned memory is that of a server with the run's settings: its slab is for --max-clients, not for the clients held.
@@ -213,7 +213,7 @@ static double cores_at(const struct plan *p, double clients)
 	return cores;
 }
 
-/* Interpolates between the steps, starting from 0 messages at 0 clients; beyond the largest step its figure holds. */
+/* Interpolates between the steps, starting from 0 messages at 0 clients; constant beyond the largest step. */
 static double messages_at(const struct plan *p, double clients)
 {
 	struct measured below = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The knee: the number beyond which more clients add little throughput, or much latency. Pure. */
+/* The knee: the number of clients beyond which more of them add little throughput, or much latency. Pure. */
 #ifndef RAMPART_LOADGEN_ANALYSIS_KNEE_H
 #define RAMPART_LOADGEN_ANALYSIS_KNEE_H
 
@@ -34,8 +34,8 @@ void knee_find(const struct knee_point *p, size_t n, struct knee *out);
 /* True if the knee lies between two of the numbers. */
 bool knee_is_found(const struct knee *k);
 
-/* Call if the CPUs were full with `fewest` clients, the first number, in a closed loop. Its clients then wait for each
- * other, so p99 must rise with their number, which is no knee (KNEE_SATURATED); nor is throughput that never grew. */
+/* Call if the CPUs were full with `fewest` clients, the first number, in a closed loop. More clients then only wait for
+ * each other, so neither a p99 that rises nor a throughput that never grows is a knee (KNEE_SATURATED). */
 void knee_of_full_cpus(struct knee *k, double fewest);
 
 #endif

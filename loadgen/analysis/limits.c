@@ -5,7 +5,7 @@
  * - Descriptors do not grow with clients held, since TLS connections are closed once RDMA is live; with --phased
  *   all connections of a step are open at once, at both ends, before the reading.
  * - The server's slab and receive queues are sized for --max-clients when it starts (docs/architecture.md, "Pools
- *   and sizes"). They do not grow with the clients held, but with --max-clients, which more clients need higher.
+ *   and sizes"). They grow with --max-clients, which more clients require, and not with the clients held.
  * - Send completion queues grow in number; only the receive queue's completion queue grows in size.
  * - Locked memory is counted for each process. A use above the limit shows that the process has CAP_IPC_LOCK, and so no
  *   limit. Queues that a NIC's driver locks are not in pinned_bytes.
@@ -72,8 +72,8 @@ static void add_limit(struct limits *ls, const struct limit *l)
 
 /* --- what grows with the clients held --- */
 
-/* Growth of a use for each client. If each client must take some of it, it never counts as not growing: a line that
- * does not rise is noise, and the growth unknown (NAN). */
+/* Growth of a use with each client. If each client must use some of the resource, a line that does not rise is noise,
+ * so the growth is unknown (NAN) instead of 0. */
 static double growth_of(const struct read_use *use, bool must_grow)
 {
 	const struct estimate *slope = &use->line.slope;
@@ -131,8 +131,8 @@ static void read_setup(const json_t *run, struct setup *s)
 				     (s->depth < SIZES_SPARES_MAX ? 2 : 1);
 }
 
-/* Queues grow with --max-clients, of which a run has one value. So the line goes through two points: this value with
- * the queue's size, and the number of clients whose queue reaches the limit. */
+/* Queues grow with --max-clients, but a run has a single value of it. So the line goes through two points: this value
+ * with the queue's size, and the number of clients whose queue reaches the limit. */
 static void add_queue(struct limits *ls, const char *resource, double limit)
 {
 	const struct setup *s = &ls->setup;
@@ -192,10 +192,10 @@ typedef void adjust_fn(const struct limits *ls, const struct rule *r, struct lim
 
 struct rule {
 	const char *resource;
-	bool server;			/* or generator */
-	const char *figure, *limit_path, *option;	/* limit_path: of memory the environment */
+	bool server;			/* false: the generator */
+	const char *figure, *limit_path, *option;	/* limit_path: for memory, that of the environment */
 	enum sharing sharing;		/* if both ends share it, the server's rule counts both */
-	bool must_grow;			/* each client takes some of it */
+	bool must_grow;			/* each client uses some of the resource */
 	bool with_kernel;		/* the growth of the kernel's memory counts too */
 	adjust_fn *adjust;		/* NULL: nothing */
 };

@@ -43,7 +43,7 @@ static struct offered_point point_of(const struct point *at)
 	};
 }
 
-/* In these `points` the offered rate takes the place of clients. */
+/* Calls points_by with the offered rate in place of the number of clients. */
 size_t offered_points(const json_t *steps, double clients, double bytes, struct offered_point out[OFFERED_MAX])
 {
 	const struct which which = { clients, bytes };
@@ -100,7 +100,7 @@ const char *offered_knee_text(const struct offered_point *p, size_t n, char *tex
 				     "offered while the generator was "
 			 "not at its limit", last_used(p, n));
 		break;
-	case KNEE_SATURATED:	/* only of a closed loop */
+	case KNEE_SATURATED:	/* occurs only in a closed loop */
 	case KNEE_FEW_POINTS:
 		snprintf(text, size, "fewer than two rates were measured in which the generator was not at its limit");
 		break;

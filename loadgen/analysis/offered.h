@@ -41,7 +41,7 @@ struct offered_crossing {
 size_t offered_crossings(const struct offered_point *base, size_t n_base, const struct offered_point *run, size_t n_run,
 			 struct offered_crossing out[OFFERED_CROSSINGS_MAX]);
 
-/* analysis.offered_load.curves of run.json: an element for each number of clients and size; null if it is no sweep.
+/* analysis.offered_load.curves of run.json: an element for each number of clients and size; null without a sweep.
  * NULL when out of memory. */
 json_t *offered_curves_json(const json_t *steps);
 /* Writes the knee of the points in words. Returns `text`. */

@@ -209,7 +209,7 @@ static const char *percentile_name(double percentile)
 	return NULL;
 }
 
-/* A percentile that some repetitions lack is left out: its median would be of fewer runs than the others'. */
+/* True if no repetition lacks the percentile. Otherwise its median would cover fewer runs than those of the others. */
 static bool is_in_all_runs(const struct point *p, const char *path)
 {
 	size_t known = 0, measured = 0;

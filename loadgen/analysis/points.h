@@ -34,10 +34,10 @@ struct points_rule {
 /* Groups the steps that the rule admits, and leaves out elements that are not steps. Returns 0 or -ENOMEM. */
 int points_by(const json_t *steps, const struct points_rule *rule, struct points **out)
 	__attribute__((warn_unused_result));
-/* All steps of a run, grouped by their target of clients; of a sweep only those at the main rate. */
+/* All steps of a run, grouped by their target of clients; in a sweep, only those at the main rate. */
 int points_new(const json_t *run, struct points **out) __attribute__((warn_unused_result));
 /* The main rate of a sweep (several offered rates at one number of clients and size): the highest rate without the
- * flag behind_schedule, else the lowest. NAN: it is no sweep. */
+ * flag behind_schedule, else the lowest. NAN: the steps are no sweep. */
 double points_main_rate(const json_t *steps);
 /* The steps at an offered rate; NAN: all steps. Returns 0 or -ENOMEM. */
 int points_at(const json_t *run, double per_s, struct points **out) __attribute__((warn_unused_result));

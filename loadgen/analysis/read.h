@@ -22,7 +22,7 @@ double read_amount(const json_t *o, const char *path);
 size_t read_n_steps(const json_t *run);
 const json_t *read_step(const json_t *run, size_t i);
 
-/* Clients held; NAN if none were or the number is not known. */
+/* Number of clients held; NAN if it is 0 or not known. */
 double read_held(const json_t *step);
 bool read_is_measured(const json_t *step);
 /* True if the step's validity has the flag. */
@@ -36,7 +36,7 @@ const char *read_host_name(const json_t *hosts, uint32_t rank, char text[READ_NA
 /* Names the load hosts whose generator was saturated in the step: "load2, load5". "" if none was, or if a single host
  * made the run. */
 const char *read_saturated_hosts(const json_t *hosts, const json_t *step, char text[READ_NAMES_MAX]);
-/* The same for the smallest step of at least `clients` in which a host was saturated. */
+/* Names the saturated hosts of the smallest step of at least `clients` that had any. */
 const char *read_hosts_at_limit(const json_t *hosts, const json_t *steps, double clients, char text[READ_NAMES_MAX]);
 
 /* CPUs that `side` used while the step was measured: "server" and "generator" are processes, "machine" is the

@@ -52,8 +52,8 @@ static double integral_cos_power(double power, double angle)
 }
 
 /* With t = sqrt(freedom) tan(a) the density becomes cos(a)^(freedom - 1). Its integral from 0 to 90 degrees is
- * sqrt(pi)/2 gamma(freedom/2) / gamma((freedom+1)/2), and up to the quantile it is CONFIDENCE of that. Solved by
- * Newton's method, starting so near (at the expansion's value) that each step doubles the digits. */
+ * sqrt(pi)/2 gamma(freedom/2) / gamma((freedom+1)/2); the integral up to the quantile is CONFIDENCE times that. Solved
+ * by Newton's method, which starts so near (at the expansion's value) that each step doubles the correct digits. */
 static double t95_integrated(double freedom)
 {
 	double whole = sqrt(M_PI) / 2 * tgamma(freedom / 2) / tgamma((freedom + 1) / 2);
@@ -166,7 +166,7 @@ struct estimate stats_series_mean(const double *v, size_t n)
 	if (r > 0)
 		r = fmin(r + (1 + 4 * r) / m.n, 1);
 	effective = r > 0 ? m.n * (1 - r) / (1 + r) : m.n;
-	/* The mean follows the series, so the squares sum to only n (effective - 1) / effective variances. */
+	/* The mean is the series' own, so the squares sum to only n (effective - 1) / effective variances. */
 	return estimate_within(m.mean, stats_t95(effective - 1) * sqrt(m.squares / m.n / (effective - 1)));
 }
 

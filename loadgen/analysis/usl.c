@@ -4,8 +4,8 @@
  * Written as X = N / (u + b N + c N (N - 1)) with lambda = 1 / (u + b), sigma = b / (u + b), kappa = c / (u + b), the
  * law's limits (0 <= sigma <= 1, kappa >= 0) are simply u, b, c >= 0, and N / X is linear in u, b and c. So each step
  * of Gauss-Newton is a linear least-squares problem. Its best non-negative solution is found exactly and without
- * starting values, by trying each choice of which of them are 0. Columns are scaled by their norm, since N (N - 1) may
- * be 10^10 times the first column.
+ * starting values, by trying each set of parameters that may be 0. Columns are scaled by their norm, since N (N - 1)
+ * may be 10^10 times the first column.
  */
 #include "loadgen/analysis/usl.h"
 
@@ -166,7 +166,7 @@ static bool step_solve(const struct step *s, double q[PARAMETERS])
 
 		if (!(set & (1u << U | 1u << B)) || !solve(s, set, s->right, z))
 			continue;
-		/* At a minimum the cost is lower than that of q = 0 by the product with the right side. */
+		/* At the minimum, the cost is below that of q = 0 by the dot product of z and the right-hand side. */
 		value = -dot(z, s->right);
 		if (z[U] < 0 || z[B] < 0 || z[C] < 0 || !(value < best) || !(z[U] > 0 || z[B] > 0))
 			continue;
@@ -179,8 +179,8 @@ static bool step_solve(const struct step *s, double q[PARAMETERS])
 
 /* ---- the fit ---- */
 
-/* Moves q towards `to`: all of the way, or half, a quarter, ... of it, whichever is the first to lower the cost. False
- * (converged): none does, or the way is negligible. */
+/* Moves q towards `to`: the whole way, or the first of a half, a quarter, ... of it that lowers the cost. False
+ * (converged): none lowers the cost, or the way is negligible. */
 static bool advance(const struct data *d, const struct step *s, double q[PARAMETERS], const double to[PARAMETERS])
 {
 	double before = cost(d, q), length = 0, size = 0;

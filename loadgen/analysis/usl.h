@@ -33,7 +33,7 @@ struct usl_fit {
 	double r2;				/* of X, weighted; NAN where X does not vary */
 	size_t points;				/* that were used */
 	/* The N of the highest throughput, sqrt((1 - sigma) / kappa), and that throughput. NAN unless the data passes
-	 * the peak: it lies between the least and the greatest N measured, and kappa's interval excludes 0. */
+	 * the peak: the peak is between the least and the greatest N measured, and kappa's interval excludes 0. */
 	struct estimate peak_clients, peak_throughput;
 	bool passes_peak;
 	double covariance[3][3];		/* of lambda, sigma and kappa; NAN where not known */

@@ -14,7 +14,7 @@
 	/* See "Steady state". */ \
 	X(too_short, s->too_short, "too short", \
 	  "measured for too short a time, or too noisy, to tell whether it was steady; a longer --duration helps") \
-	/* It has fewer than 10 intervals, or too few operations for their noise: see "Steady state". */ \
+	/* The step has fewer than 10 intervals, or too few operations for their noise: see "Steady state". */ \
 	X(generator_saturated, s->generator_saturated, "generator near saturation", \
 	  "the load generator was at its own limit; the server can do at least what is shown") \
 	/* A worker thread used more than 95 % of a CPU, or all of them together 95 % of the CPUs that the process may \
@@ -26,21 +26,21 @@
 	/* See "Stop reasons". */ \
 	X(cpu_throttled, step_is_throttled(s, SIDE_SERVER) || step_is_throttled(s, SIDE_GENERATOR), "CPU throttled", \
 	  "a control group used up its CPU quota: raise it (cpu.max, a pod's CPU limit), or use fewer --threads") \
-	/* Its threads were stopped for more than 1 % of the measured time, added up over CPUs, so the figures are \
-	 * those of the quota: `cgroup_throttled_s` of `resources` says which side. */ \
+	/* The group's threads were stopped for more than 1 % of the measured time, added up over CPUs, so figures \
+	 * are those of the quota: `cgroup_throttled_s` of `resources` says which side. */ \
 	X(cpu_stolen, step_is_stolen(s, SIDE_SERVER) || step_is_stolen(s, SIDE_GENERATOR), "CPU stolen", \
 	  "a hypervisor gave CPU time of a machine to others: repeat it, or use a machine with CPUs of its own") \
-	/* More than `--max-steal` of the machine's CPU time in the measured time, and a tick of 10 ms, as on \
+	/* The machine lost more than `--max-steal` of its CPU time in the measured time, plus a tick of 10 ms, as on \
 	 * burstable instances: `machine_steal_ratio` of `resources` says which side. */ \
 	X(replies_missing, s->replies_missing, "replies missing", \
 	  "replies were missing 15 s after the measured time") \
-	/* Clients that had left and were not back count, too. */ \
+	/* Clients that had left and did not come back count, too. */ \
 	X(clock_hole, step_has_hole(s), "the generator stood still", \
 	  "the generator or its machine did not run for a while, so the figures say nothing of the server") \
 	/* A thread did not run for more than 1 s: see "Time that is missing". */ \
 	X(replies_stalled, step_is_stalled(s), "replies stalled", \
 	  "for a while nobody got a reply, which percentiles do not show") \
-	/* None came for longer than 1 s: see "Time that is missing". */ \
+	/* No reply came for more than 1 s: see "Time that is missing". */ \
 	X(server_pools_not_restored, s->pools == POOLS_NOT_RESTORED, "server kept resources", \
 	  "after the step the server did not release all that it had taken") \
 	/* A pool did not come back in time: see "checking pools". */ \
@@ -62,7 +62,7 @@
 	 * connections. */ \
 	X(behind_schedule, step_is_behind(s), "behind schedule", \
 	  "fewer operations ended than were due, by more than 5 %") \
-	/* In the open loop only, and in the measured time. */ \
+	/* In an open loop only; the operations of the measured time count. */ \
 	X(iterations_missing, step_lacks_iterations(s, cfg), "iterations missing", \
 	  "clients made fewer operations than --iterations") \
 	/* Only clients that were held count. */ \
@@ -71,7 +71,7 @@
 	X(skew, s->hosts.max_skew_ns && s->hosts.start_skew_ns > s->hosts.max_skew_ns, "hosts began apart", \
 	  "the load hosts began to measure further apart than --max-skew") \
 	X(host_lost_continued, s->hosts.host_lost, "host lost", "the run went on without a load host that was lost") \
-	/* With `--on-host-loss continue`. */ \
+	/* Only with `--on-host-loss continue`. */ \
 	X(server_and_generator_share_the_machine, !cfg->server, NULL, \
 	  "performance_test started the server, so both share the machine")
 
