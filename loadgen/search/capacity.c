@@ -10,7 +10,7 @@
 #define GAP 0.05		/* bisecting ends when passed and failed differ by this share of the passed number */
 #define BREAK_TRIES 2		/* a hard failure is not a matter of chance, so two tries confirm it */
 #define DOUBTFUL_TRIES 3	/* tries of a number that failed although a larger one passed */
-#define INCONCLUSIVE_TRIES 2	/* more will not make a saturated generator faster */
+#define INCONCLUSIVE_TRIES 2	/* more tries do not make a saturated generator faster */
 
 const char *const capacity_boundary_names[] = { "slo_capacity", "first_hard_failure" };
 const char *const capacity_purpose_names[] = { "double", "bisect", "confirm", "widen" };
@@ -48,8 +48,8 @@ static bool passes_mostly(const struct capacity_row *row, enum capacity_boundary
 	return 2 * passed(row, of) > capacity_tries(row);
 }
 
-/* True if a number whose tries agree has enough of them to be an end of the interval. If too many were unsteady, more
- * would not help either. */
+/* True if a number whose tries agree has enough of them to be an end of the interval, or so many unsteady ones that
+ * more tries would not help. */
 static bool is_decided(const struct capacity_row *row, enum capacity_boundary of)
 {
 	const uint32_t *t = row->count[of];

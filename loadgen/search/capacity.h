@@ -92,7 +92,7 @@ void capacity_tell(struct capacity *c, const struct capacity_probe *probe);
 
 struct capacity_result capacity_result(const struct capacity *c, enum capacity_boundary of);
 
-/* All tries of a row. */
+/* Number of all tries of a row, whatever their outcome. */
 uint32_t capacity_tries(const struct capacity_row *row);
 
 #endif
