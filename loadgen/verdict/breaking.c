@@ -80,7 +80,7 @@ static const struct fail *shortage(const struct step *s)
 	return found;
 }
 
-/* Clients that can be held. Those of a lost host do not count: a ramp that goes on would end because of them. */
+/* Clients that can be held. Those of a lost host do not count: otherwise they would end a ramp that goes on. */
 static uint64_t expected(const struct step *s)
 {
 	return s->hosts.host_lost ? MIN(s->hosts.clients, s->target) : s->target;
@@ -216,7 +216,7 @@ static bool may_be_slowness(const struct breaking *b)
 	       (f->kind == FAIL_REFUSED && f->code == REFUSE_BAD_SESSION);
 }
 
-/* Takes a lack of memory as the cause of what was slow. */
+/* Names lack of memory as the cause of failures that slowness alone can cause. */
 static void explain_by_memory(const struct step *s, const struct breaking_memory *memory, struct breaking *b)
 {
 	char code[96];
@@ -260,7 +260,7 @@ void breaking_of(const struct step *s, enum stop_reason reason, const char *deta
 		explain_by_memory(s, memory, out);
 		return;
 	}
-	/* If a floor cut the step short, that explains the missing clients, not their recorded failures. */
+	/* A floor that cut the step short explains the missing clients; the recorded failures do not. */
 	if (reason == STOP_SERVER_LOST || reason == STOP_HOST_LOST || reason == STOP_GENERATOR_FAILED ||
 	    s->floor != FLOOR_NONE || !out->has_failure)
 		snprintf(out->text, sizeof(out->text), "%u clients: %u held; %s", s->target, s->connected_held,

@@ -40,9 +40,9 @@ static bool serves_the_held(const struct step *s, uint32_t least, char *why, siz
 		snprintf(why, size, "%s", s->step_timeout ? "connecting took too long" :
 			 "those held were not measured");
 	else if (s->connected_held < least)
-		snprintf(why, size, "at least %u are to be held", least);
+		snprintf(why, size, "at least %u must be held", least);
 	else if (s->dropped)
-		snprintf(why, size, "%u that had been connected were lost", s->dropped);
+		snprintf(why, size, "%u connected clients were lost", s->dropped);
 	else if (s->replies_missing)
 		snprintf(why, size, "replies to those held were missing");
 	else if (f->clients && (f->sum <= 0 || (f->min == 0 && f->sum / (double)f->clients >= OPERATIONS_MIN)))

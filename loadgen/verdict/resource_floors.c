@@ -69,7 +69,7 @@ static bool is_short_of_cpu(struct floors *f, enum floors_host host, const struc
 		return false;
 	quota_s = f->of[host].cpus * (double)(s->taken_ns - f->of[host].since_ns) / 1e9;
 	left = busy + idle > 0 ? fmax(idle / (busy + idle), 0) : NAN;
-	/* The quota of a period may be used up in the next one, which gives a little more than 1. */
+	/* CPU quota left over from one period may be used in the next, so group_s / quota_s may be just above 1. */
 	unused = quota_s > 0 && group_s >= 0 ? fmax(1 - group_s / quota_s, 0) : NAN;
 	f->of[host].group_s = s->v[SAMPLE_CGROUP_CPU_S];
 	f->of[host].since_ns = s->taken_ns;

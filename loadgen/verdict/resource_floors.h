@@ -34,7 +34,7 @@ struct floors {
 
 /* Sets the floors, in per cent as in the options. */
 void floors_init(struct floors *f, uint64_t memory_percent, uint64_t cpu_percent, bool same_machine);
-/* Sets what a host has in all: `memory_bytes` and `cpus` of struct floors. */
+/* Sets a host's totals: `memory_bytes` and `cpus` of struct floors. */
 void floors_set_limits(struct floors *f, enum floors_host host, double memory_bytes, double cpus);
 
 /* Judges a host's newest sample. STOP_MEMORY_FLOOR or STOP_CPU_FLOOR if the machine has less left than a floor, with
@@ -48,7 +48,7 @@ enum stop_reason floors_judge(struct floors *f, enum floors_host host, const str
  * memory: the kernel then drops pages of program code that are in use and reads them again. `text` then says which
  * machine, and how much was left. Independent of the floors; NAN is not judged. */
 #define FLOORS_SHORT_RATIO 0.08	/* a machine of 512 MiB that thrashed had 5.15 % */
-#define FLOORS_SHORT_BYTES 1073741824.0	/* on a large machine 8 % is enough */
+#define FLOORS_SHORT_BYTES 1073741824.0	/* a machine with this much left is not short, even below 8 % */
 bool floors_memory_was_short(const struct floors *f, enum floors_host host, double least_bytes, char *text,
 			     size_t size);
 

@@ -11,8 +11,8 @@
 #include "loadgen/measurement/rates.h"
 #include "loadgen/measurement/step.h"
 
-/* With too few samples, a step misses a percentile only if a step that meets it would show so many samples beyond the
- * limit with less than this probability. */
+/* With too few samples, a step misses a percentile only if a step that meets it would have as many samples beyond the
+ * limit with a probability below this. */
 #define CHANCE 0.05
 
 const char *const slo_result_names[] = { "pass", "fail", "inconclusive" };

@@ -260,7 +260,7 @@ void verdict_add_psns(json_t *verdict, const struct step *s)
 	double wrong = with_servers(s->psn_mismatches, step_server_since_mark(s, "events.psn_mismatches"));
 	unsigned long long exchanged = s->psns_exchanged, shared = s->psns_shared, read = 2 * s->psn_verified;
 	char distinct[96], read_back[64] = "not read back (--verify)", differ[64] = "", measured[768];
-	/* The server may know that a connection is lost, and use its PSNs again, before its client knows. */
+	/* The server may notice that a connection is lost, and reuse its PSNs, before the client notices. */
 	bool lost = s->dropped || s->outages || s->rails_dropped;
 	bool unknown = (read && read < exchanged) || (shared && lost);
 

@@ -18,7 +18,7 @@ struct verdict_terms {
 };
 
 /* Why times measured here say nothing about hardware, judged by the environments in run.json, either of which may be
- * NULL: "emulated CPU", "software RDMA", or NULL: they do. Static text. */
+ * NULL: "emulated CPU" or "software RDMA"; NULL if times are those of hardware. Static text. */
 const char *verdict_excuse(const json_t *server, const json_t *clients);
 
 /* Appends a step's criteria to `verdict`: docs/results.md, "verdict[]". */

@@ -429,7 +429,7 @@ TEST(stability__all_conditions_met__graceful)
 TEST(stability__one_condition_missing__not_graceful)
 {
 	static const struct { const char *result, *why; } cases[] = {
-		{ "fail", "at least 5000 are to be held" }, { "fail", "3 that had been connected were lost" },
+		{ "fail", "at least 5000 must be held" }, { "fail", "3 connected clients were lost" },
 		{ "fail", "replies to those held were missing" }, { "fail", "some of those held got no reply" },
 		{ "fail", "those held got no reply" }, { "fail", "not every failure has a code" },
 		{ "fail", "7 failed without being told why" }, { "fail", "7 failed without being told why" },
