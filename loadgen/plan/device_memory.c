@@ -39,7 +39,7 @@ static double rxe_queue(double entries, double entry_bytes)
 	return ceil(bytes / MEMORY_PAGE_BYTES) * MEMORY_PAGE_BYTES;
 }
 
-/* A queue of another driver, which lies in the memory of the process. */
+/* A queue of any other driver: it is in the memory of the process. */
 static struct memory_use other_queue(double entries, double entry_bytes)
 {
 	return (struct memory_use){ .process = ceil(entries * entry_bytes / MEMORY_PAGE_BYTES) * MEMORY_PAGE_BYTES };

@@ -12,12 +12,12 @@
 
 /* Measured in runs of --workload echo with 100 to 1,000 clients and 1 or 2 threads on each side, on Soft-RoCE with
  * kernel 6.1, OpenSSL 3.0 and glibc 2.36, in a micro-VM with 2 CPUs. docs/capacity.md ("Before the run") compares the
- * sums with other runs; tests/soft_roce/test_capacity.sh repeats that. */
+ * sums with other runs; tests/soft_roce/test_capacity.sh repeats the comparison. */
 /* A process without workers and clients: pages of the program and libraries, OpenSSL's tables, the log; in the
  * generator also the histograms of a step. */
 #define MEMORY_SERVER_BYTES (12 * 1048576.0)
 #define MEMORY_GENERATOR_BYTES 24217248.0
-/* A shard with its histograms, and a worker per rail without: loop, TLS context, stack. Tables are extra. */
+/* Loop, TLS context and stack: of a shard, with its histograms, and of a worker on one rail. Tables are extra. */
 #define MEMORY_SHARD_BYTES 1481305.6
 #define MEMORY_WORKER_BYTES 104857.6
 /* Kernel memory of a process: lists of free pages, stacks, page tables. */
@@ -38,7 +38,7 @@
 #define MEMORY_TLS_RECORD_BYTES 16384.0			/* RFC 8446, 5.1 */
 #define MEMORY_SOCKET_GENERATOR_BYTES 29.7e6		/* as MEMORY_GENERATOR_BYTES */
 #define MEMORY_SOCKET_CLIENT_BYTES 2070.0		/* a client of the generator: objects and buffers */
-/* One end of a connection in the kernel: socket, file, place in epoll, small messages under way. */
+/* One end of a connection in the kernel: socket, file, place in epoll, small messages in flight. */
 #define MEMORY_SOCKET_KERNEL_BYTES 5300.0
 /* A connected queue pair in the kernel (CM ids and timewait, resources of READs and atomics) and in the process. */
 #define MEMORY_CONNECTION_KERNEL_BYTES 1900.0

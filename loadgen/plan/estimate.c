@@ -69,8 +69,8 @@ static struct sizes_device device_of(const struct estimate_host *h)
 	return (struct sizes_device){ bound(h->max_qp), bound(h->max_cqe), bound(h->max_srq_wr) };
 }
 
-/* Descriptors with which a process with `threads` threads watches itself, its machine and its ports, and one for the
- * control session that samples of the server need at each end. */
+/* Descriptors that a process of `threads` threads needs to watch itself, its machine and its ports, plus one for the
+ * control session, which samples of the server take at each end. */
 static double watch_fds(const struct estimate_host *h, double rails, double threads)
 {
 	return rails * h->port_fds + (h->sampler_fds > 0 ? h->sampler_fds + threads + 1 : 0);
@@ -96,8 +96,8 @@ static double resting(const struct estimate_generator *g)
 	return g->resting_per_s * ESTIMATE_REST_S + 2 * (double)g->alone + g->left;
 }
 
-/* Memory of TLS connections of clients that are held. A message longer than a TLS record arrives in parts, and while it
- * does its client keeps a buffer for it and one for the record. */
+/* Memory of TLS connections of clients that are held. A message longer than a TLS record arrives in parts; until it is
+ * complete, its client keeps one buffer for the message and one for a record. */
 static double held_tls_bytes(const struct estimate_in *in, double each)
 {
 	double message = (double)in->generator.client.buffer_bytes;
@@ -142,7 +142,7 @@ static void end_set_queues(struct end *e, const struct sizes *z, const struct es
 	end_set(e, ESTIMATE_receives, receives, (double)(srq_depth ? MIN(srq_depth + EP_BATCH, most) : most));
 }
 
-/* `rss` counts all clients; the process uses `has` of it already, and the kernel `kernel_has` of its own. */
+/* `rss`: the process's memory with all clients; it has `has` of that already, the kernel `kernel_has` of its own. */
 static void end_set_memory(struct end *e, const struct estimate_in *in, const struct estimate_host *h, double rss,
 			   double has, double kernel_has)
 {
@@ -204,7 +204,7 @@ static void server_settings(const struct estimate_in *in, struct end *e)
 	end_set(e, ESTIMATE_max_clients, n, s->own ? INFINITY : (double)s->size.max_clients - s->clients);
 	end_set(e, ESTIMATE_max_per_address, n, s->max_per_address ? (double)s->max_per_address : INFINITY);
 	end_set(e, ESTIMATE_handshakes, of_shard, (double)s->size.max_handshakes);
-	/* A server that also serves RDMA only warns. */
+	/* A server that also serves RDMA starts nevertheless, with a warning. */
 	end_set(e, ESTIMATE_memory_at_start_bytes, (double)held_sum(held),
 		s->size.transport_mask & 1u << TRANSPORT_RDMA ? INFINITY : in->server_host.memory_bytes);
 }

@@ -26,7 +26,7 @@ struct estimate_host {
 	double kernel_bytes;			/* already used by the kernel (res_machine_kernel_bytes) */
 	double tasks;				/* processes and threads */
 	double cpus;				/* that its process may use at once */
-	double line_bits_per_s;			/* of the link; NAN also if both hosts are one machine: there is none */
+	double line_bits_per_s;			/* of the link; also NAN if both hosts are one machine */
 	double ports, ports_resting;		/* local ports of one address; those that TCP sockets occupy already */
 	/* Descriptors to watch a port of the device, and to sample the process and the machine, without those for its
 	 * threads and the control session; 0: no sampling. */

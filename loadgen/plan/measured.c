@@ -2,8 +2,8 @@
 /* CPU time in an earlier run. See measured.h.
  *
  * A connection's CPU time is what a side used between its first and last sample of the last phase "connecting", for
- * each client that connected in between. It is not known if that phase has fewer than two samples, as with few or fast
- * connections. */
+ * each client that connected in between. If that phase has fewer than two samples, because connections were few or
+ * fast, the time is not known. */
 #include "loadgen/plan/measured.h"
 
 #include <errno.h>
@@ -103,13 +103,13 @@ int measured_read(const json_t *run, const struct loadgen_config *cfg, struct me
 	double rate = read_amount(step, "throughput_msgs_per_s");
 
 	if (!is_as_planned(run, "config.transport", transport) || !is_as_planned(run, "config.workload", workload)) {
-		snprintf(err, err_size, "--from: its run must have the planned --transport %s and --workload %s",
+		snprintf(err, err_size, "--from: the run must have the planned --transport %s and --workload %s",
 			 transport, workload);
 		return -EINVAL;
 	}
 	if (!step) {
-		snprintf(err, err_size, "--from: its run has no step with the planned --message-size %llu of which "
-			 "the CPU time is known", (unsigned long long)cfg->message_bytes);
+		snprintf(err, err_size, "--from: the run has no step with the planned --message-size %llu and a "
+			 "known CPU time", (unsigned long long)cfg->message_bytes);
 		return -EINVAL;
 	}
 	out->messages_per_s = rate;

@@ -16,7 +16,7 @@ struct measured {
 	struct measured_side { double s_per_message, s_per_connection; } server, generator;
 };
 
-/* Nothing is known. */
+/* Sets all figures to NAN. */
 void measured_init(struct measured *m);
 
 /* Takes the figures of the step with the most clients of a run with the workload, transport and message size of the

@@ -104,8 +104,8 @@ static const char *outcome_text(const struct plan *p, const struct estimate_row 
 		return text;
 	}
 	if (r->resource == ESTIMATE_cpus && isnan(r->needed))
-		return p->cfg->from ? "not known: --from has no CPU time of connecting, for --churn" :
-				      "not known: --from DIR takes it from an earlier run";
+		return p->cfg->from ? "not known: --churn needs the CPU time of connecting, which --from lacks" :
+				      "not known: --from DIR reads it from an earlier run";
 	return plain;
 }
 
@@ -136,7 +136,7 @@ static void print_server(const struct plan *p)
 			(unsigned long long)s->size.region_bytes);
 	if (p->in.transport == TRANSPORT_RDMA &&
 	    (p->in.server_host.driver == MEMORY_OTHER || p->in.generator_host.driver == MEMORY_OTHER))
-		printf("Memory: what the queues of this RDMA driver take is not known; its figures are rough.\n");
+		printf("Memory: figures are rough, because the queue sizes of this RDMA driver are not known.\n");
 }
 
 static void print_held(const struct plan *p)
@@ -172,7 +172,7 @@ static void print_end(const struct plan *p)
 				advice_text(&p->in, &p->rows[p->first], text, sizeof(text)));
 	utf8_print_line(stdout, "%llu clients %s", (unsigned long long)p->in.clients,
 			p->status == FITS ? "fit." : p->status == TOO_MANY ? "do not fit." :
-			"may fit: of some resources it is unknown how much there is.");
+			"may fit: the need or the limit of some resources is unknown.");
 }
 
 static void print_plan(const struct plan *p)
@@ -181,7 +181,7 @@ static void print_plan(const struct plan *p)
 			loadgen_workload_names[p->cfg->workload]);
 	print_server(p);
 	printf("\n");
-	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s", "resource", "host", "needed", "there is", "share",
+	utf8_print_line(stdout, "%-36s %-10s %12s %14s %9s %10s", "resource", "host", "needed", "limit", "share",
 			"enough for");
 	for (size_t i = 0; i < p->n; i++)
 		print_row(p, &p->rows[i]);

@@ -41,7 +41,7 @@ static double most_of(const json_t *run, const char *path)
 	return use.most;
 }
 
-/* True if a step that had the most clients was measured. Otherwise figures of a step's end are of fewer clients. */
+/* True if a step with the most clients was measured. Otherwise figures at a step's end belong to fewer clients. */
 static bool most_was_measured(const json_t *run)
 {
 	double most = most_of(run, "connected_peak");
@@ -92,8 +92,8 @@ static double rested_s(const json_t *earlier)
 	return read_amount(earlier, "ended_s") + ESTIMATE_REST_S;
 }
 
-/* Clients that step `i` had at `t_s`, while it connected them one after the other, and of earlier steps those whose
- * queue pairs rested until then. */
+/* Clients with a queue pair at `t_s`: those that step `i` had connected by then, one after the other, and those of
+ * earlier steps whose queue pairs still rested. */
 static double in_use_at(const json_t *run, size_t i, double t_s)
 {
 	const json_t *step = read_step(run, i);
@@ -105,9 +105,9 @@ static double in_use_at(const json_t *run, size_t i, double t_s)
 	return share >= 0 ? sum : NAN;
 }
 
-/* How many more clients had a queue pair at the worst moment of the run than `most`: those of the running step, and
- * those of earlier steps whose queue pairs still rested. The worst moment is when a step has connected all its clients,
- * or shortly before queue pairs can be used again. */
+/* By how many the clients with a queue pair exceeded `most` at the worst moment of the run. Clients of earlier steps
+ * count while their queue pairs rest. The worst moment is when a step has connected all its clients, or shortly before
+ * queue pairs can be used again. */
 static double resting_beyond(const json_t *run, double most)
 {
 	double sum = most;
