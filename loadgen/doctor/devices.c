@@ -52,7 +52,7 @@ static void mend_with_soft_roce(const struct look *l, struct finding *f)
 static void say_no_device(struct look *l)
 {
 	char rxe[FINDING_TEXT / 2];
-	const char *lacks = !l->netdev[0] ? "no Ethernet interface that is up to make a software one on" :
+	const char *lacks = !l->netdev[0] ? "no Ethernet interface is up that a software device could use" :
 			    module_rxe_command(rxe, sizeof(rxe)) ? "" : rxe;
 	struct finding *f;
 
@@ -77,8 +77,8 @@ static void check_mtu(struct look *l, const char *netdev)
 	}
 	f = findings_add(l->out, "mtu", mtu < MTU_USUAL ? FINDING_WRONG : mtu < MTU_FULL ? FINDING_NOTE : FINDING_FINE,
 			 mtu < MTU_USUAL ? "RDMA packets carry less than 1024 bytes, and both ends must agree." :
-					   "RDMA packets carry up to 4096 bytes only with larger frames, if the "
-					   "switches take them.",
+					   "RDMA packets carry up to 4096 bytes only in larger frames, which "
+					   "switches must accept, too.",
 			 "%s has an MTU of %ld bytes", netdev, mtu);
 	finding_mend(f, "ip link set %s mtu %d", netdev, mtu < MTU_USUAL ? MTU_USUAL : MTU_JUMBO);
 }

@@ -136,7 +136,7 @@ static void check_types(const struct gids *g)
 		return;
 	}
 	f = findings_add(g->out, "gid-type", g->v2_addresses ? FINDING_FINE : FINDING_WRONG, why_type,
-			 "%s: %s%s%s", p->name, g->v2_addresses ? "GIDs " : "no GID is of RoCE v2 and an IP address: ",
+			 "%s: %s%s%s", p->name, g->v2_addresses ? "GIDs " : "no RoCE v2 GID is an IP address: ",
 			 g->n ? g->list : "there is none", more);
 	/* If there are addresses, adding one does not help: the device or driver supports RoCE v1 only. */
 	if (!g->ipv4 && !g->ipv6)
@@ -153,7 +153,7 @@ static void check_mode(const struct gids *g)
 	if (tree_line(tree_at(g->root, "%s/default_roce_mode", p->cm), line, sizeof(line)) ||
 	    strcmp(line, "RoCE v2") == 0)
 		return;
-	f = findings_add(g->out, "gid-type", FINDING_WRONG, why_type, "%s: rdma_cm is set to connections of %s",
+	f = findings_add(g->out, "gid-type", FINDING_WRONG, why_type, "%s: rdma_cm is set to make %s connections",
 			 p->name, line);
 	finding_mend(f, "echo 'RoCE v2' >%s/default_roce_mode", p->cm);
 }
@@ -179,7 +179,7 @@ static void take_ipoib(void *arg, const char *name)
 static void check_infiniband(const struct gids *g)
 {
 	static const char why[] =
-		"Connections are made to IP addresses, which an InfiniBand port has from IP over InfiniBand.";
+		"Connections are made to IP addresses, which an InfiniBand port gets from IP over InfiniBand.";
 	struct ipoib i = { .root = g->root };
 	const struct rdma_port *p = g->port;
 	struct finding *f;

@@ -97,7 +97,7 @@ static void add_name(struct names *n, const char *name, const char *how)
 
 static const char *how_text(enum module_state s)
 {
-	return s == MODULE_BUILT_IN ? " (built in)" : s == MODULE_LOADED ? "" : " (by what it has made)";
+	return s == MODULE_BUILT_IN ? " (built in)" : s == MODULE_LOADED ? "" : " (known by its files in /sys)";
 }
 
 static void check_core(const char *root, struct findings *out)
@@ -149,7 +149,7 @@ static void check_drivers(const char *root, struct findings *out)
 	loads = module_rxe_command(rxe, sizeof(rxe));
 	f = findings_add(out, "driver", FINDING_NOTE,
 			 "Without a driver there is no device; rdma_rxe makes one of any Ethernet interface.",
-			 "no driver of an RDMA device that is known here is loaded%s%s%s",
+			 "no known driver of RDMA devices is loaded%s%s%s",
 			 unknown ? "; what is built in cannot be read" : " or built in", loads ? "" : "; ",
 			 loads ? "" : rxe);
 	if (loads)

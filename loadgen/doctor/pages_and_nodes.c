@@ -33,7 +33,7 @@ static void check_reserved(const char *root, struct findings *out)
 	much = kib && unused > available / kib;
 	f = findings_add(out, "hugepages", much ? FINDING_NOTE : FINDING_FINE,
 			 "Server and load generator use no reserved huge pages, and "
-			 "what is in them cannot be used for anything else.",
+			 "their memory cannot be used for anything else.",
 			 "%" PRIu64 " of %" PRIu64 " reserved huge pages of %" PRIu64 " KiB are free%s", unused, total,
 			 kib, much ? ": more than the other memory that is available" : "");
 	finding_mend(f, "echo 0 >/proc/sys/vm/nr_hugepages");
@@ -102,7 +102,7 @@ static void check_device_node(void *arg, const char *device)
 	f = findings_add(n->out, "numa", FINDING_NOTE, why,
 			 "%s is at node %d of %d, and this process may use none of the CPUs of that node (%s)", device,
 			 node, n->nodes,
-			 cpus[0] ? cpus : "which cannot be read");
+			 cpus[0] ? cpus : "which are unknown");
 	if (cpus[0])
 		finding_mend(f, "taskset -pc %s $$", cpus);
 }

@@ -81,7 +81,7 @@ static void check_cgroup(const char *root, struct findings *out)
 		     "limits of the control group (version %d): CPUs %s, memory %s, processes and threads %s%s",
 		     g.version, limit_text(g.cpus, 1, "", cpus),
 		     limit_text(g.memory_bytes, 0x1p20, " MiB", memory), limit_text(g.pids, 1, "", pids),
-		     low ? ", which is little" : "");
+		     low ? ", which is low" : "");
 }
 
 void process_check(const char *root, struct findings *out)

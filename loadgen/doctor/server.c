@@ -265,7 +265,7 @@ void server_check(const struct server_way *way, struct findings *out)
 	char err[256];
 
 	if (resolve_host(way->host, (uint16_t)way->port, &server, err, sizeof(err))) {
-		findings_add(out, "server", FINDING_WRONG, "Nothing reaches a host without an address.", "%.250s", err);
+		findings_add(out, "server", FINDING_WRONG, "A host without an address is unreachable.", "%.250s", err);
 		return;
 	}
 	for (int i = 0; i < TRANSPORT_N; i++)

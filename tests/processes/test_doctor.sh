@@ -82,7 +82,7 @@ ip -6 address flush dev "$netdev" scope global
 ip -4 address flush dev "$netdev"
 mends "link-local only" gid wrong 'no IPv4 address'
 ip -4 address flush dev "$netdev"
-mends "no RoCE v2 GID with an address" gid-type wrong 'no GID is of RoCE v2 and an IP address'
+mends "no RoCE v2 GID with an address" gid-type wrong 'no RoCE v2 GID is an IP address'
 ip -4 address flush dev "$netdev"
 for address in "${addresses[@]}"; do
     ip address add "$address" dev "$netdev"

@@ -85,7 +85,7 @@ TEST(gids__address_of_roce_v1_only__wrong)
 	put_gid(3, NO_GID, "");
 	look();
 	assert_non_null(machine_finding("gid", FINDING_FINE));
-	machine_says("gid-type", FINDING_WRONG, "no GID is of RoCE v2 and an IP address: 0 fe80");
+	machine_says("gid-type", FINDING_WRONG, "no RoCE v2 GID is an IP address: 0 fe80");
 	machine_mended_by("gid-type", "");
 }
 

@@ -96,7 +96,7 @@ TEST(modules__no_list__known_by_what_they_made)
 	machine_put("/sys/class/infiniband_verbs/abi_version", "6\n");
 	machine_put("/sys/class/misc/rdma_cm/dev", "10:122\n");
 	look();
-	machine_says("modules", FINDING_FINE, "ib_core (by what it has made)");
+	machine_says("modules", FINDING_FINE, "ib_core (known by its files in /sys)");
 }
 
 TEST(modules__no_driver__note_says_rxe)

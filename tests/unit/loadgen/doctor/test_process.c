@@ -32,10 +32,10 @@ TEST(cgroup__little_memory_or_few_threads__noted)
 	put_group("max 100000\n", "268435456\n", "4096\n");
 	machine_look(process_check);
 	machine_says("cgroup", FINDING_NOTE,
-		     "CPUs no limit, memory 256 MiB, processes and threads 4096, which is little");
+		     "CPUs no limit, memory 256 MiB, processes and threads 4096, which is low");
 	put_group("max 100000\n", "8589934592\n", "20\n");
 	machine_look(process_check);
-	machine_says("cgroup", FINDING_NOTE, "processes and threads 20, which is little");
+	machine_says("cgroup", FINDING_NOTE, "processes and threads 20, which is low");
 }
 
 TEST_EACH(machine_make, machine_remove)
