@@ -77,7 +77,7 @@ static const json_t *steps_of_entry(const struct judgement *j, const char *name)
 	return NULL;
 }
 
-/* Returns "met", "missed", "not_judged", or "unknown"; *reason is why for the last two. */
+/* Returns "met", "missed", "not_judged", or "unknown"; *reason explains the last two. */
 static const char *verdict_of(const struct judgement *j, double measured, double reference, const char **reason)
 {
 	const json_t *e = j->expectation;

@@ -45,7 +45,7 @@ static int check_keys(const struct check *k, const json_t *o)
 		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 			known |= strcmp(members[i], name) == 0;
 		if (!known)
-			return expect_refuse(k, "'%.64s' is no member of an expectation (docs/suite.schema.json)",
+			return expect_refuse(k, "'%.64s' is not a member of an expectation (docs/suite.schema.json)",
 					     name);
 	}
 	return 0;
@@ -176,7 +176,7 @@ int expect_check(const struct suite_entry *e, const struct suite_entry *earlier,
 
 	if (size == 0 || size > EXPECT_MAX || loadgen_is_swept(&e->cfg) || loadgen_is_search(&e->cfg)) {
 		snprintf(why, why_size,
-			 "expect: is an array of 1 to %d expectations, and not allowed with a sweep of rates "
+			 "expect: must be an array of 1 to %d expectations; not allowed with a sweep of rates "
 			 "or a search",
 			 EXPECT_MAX);
 		return -EINVAL;

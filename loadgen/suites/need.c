@@ -228,7 +228,7 @@ static void __attribute__((format(printf, 2, 3))) say(struct sentence *s, const 
 	s->used = n < 0 || (size_t)n >= sizeof(s->text) - s->used ? sizeof(s->text) - 1 : s->used + (size_t)n;
 }
 
-/* With commas between thousands, up to LOADGEN_CLIENTS_MAX. */
+/* Says a number up to LOADGEN_CLIENTS_MAX, with commas between thousands. */
 static void say_number(struct sentence *s, double clients)
 {
 	unsigned n = (unsigned)clients;
@@ -341,7 +341,7 @@ static void say_limit(struct sentence *s, const json_t *row)
 }
 
 /* Says the limit of each alternative: first sockets, because the question is whether they are enough, and last those
- * that meet the objective nowhere. `begun`: alternatives that are enough have been named. */
+ * that meet the objective nowhere. `begun`: the sentence has named alternatives that are enough. */
 static void say_limits(struct sentence *s, const json_t *rows, const char *slo, bool begun)
 {
 	const json_t *row;

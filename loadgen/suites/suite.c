@@ -70,8 +70,8 @@ static double memory_of(const struct loadgen_config *c, uint64_t bytes)
 	one.sizes = (struct opt_list){ .v = { bytes }, .n = 1 };
 	one.message_bytes = bytes;
 	c->wl->needs(&one, &needs);
-	/* Regions are registered when clients ask for them, and kept. Clients that follow others get further ones while
-	 * the server zeroes those: two more, of one client. */
+	/* The server keeps the regions that it registered for clients. While it zeroes those of clients that left,
+	 * their successors get other regions: allow for two more. */
 	regions = c->server ? 0 : (double)needs.region_bytes * (double)(c->clients + 2) * c->n_rails;
 	landings = (double)needs.landing_bytes * (double)(needs.landing_shared ? c->threads : c->clients) * c->n_rails;
 	return regions + landings + (double)bytes * (double)c->threads * c->n_rails;
@@ -206,7 +206,7 @@ static int choose_server(struct runner *r, unsigned i, json_t *o)
 
 /* --- an entry --- */
 
-/* Its runs write their folders below the suite's. They leave --json to the suite, and each has a --trace of its own. */
+/* Places an entry's runs below the suite's folder. The suite writes --json, and each run has a --trace of its own. */
 static void place_output(const struct runner *r, struct suite_entry *e)
 {
 	e->cfg.output = results_dir(r->results);
@@ -252,8 +252,8 @@ static double line_rate_of(const json_t *run)
 	return most;
 }
 
-/* Adds the expectations of an entry to it. Returns what they make of the exit status. With several load hosts only the
- * leader has the figures of all. */
+/* Adds to an entry its expectations, judged. Returns the exit status that follows from them. With several load hosts
+ * only the leader judges, because only it has the figures of all. */
 static enum run_exit judge_expectations(const struct runner *r, const struct suite_entry *e, json_t *o)
 {
 	const json_t *about = json_at(o, e->alternatives.n ? "comparison.environment" : "environment");
@@ -286,7 +286,7 @@ static enum run_exit run_entry(struct runner *r, unsigned i, json_t *o)
 		run_cases_add(r->cases, NULL, run);
 		suite_results_of_run(o, run);
 		r->line_bytes_per_s = line_rate_of(run);
-		/* A server that does not answer is not used for another entry. */
+		/* Do not use a server that stopped answering for another entry. */
 		if (run && strcmp(json_text_at(run, "run.stop_reason"), "server_lost") == 0)
 			r->keep_until = 0;
 	}
@@ -369,8 +369,8 @@ static void save(struct runner *r)
 		lose_file(r);
 }
 
-/* Tells the CI system. With several load hosts only the leader does. False if the file of --junit could not be
- * written. */
+/* Reports the cases to the CI system, with several load hosts only on the leader. False if the file of --junit could
+ * not be written. */
 static bool write_cases(struct runner *r)
 {
 	char now[40];

@@ -7,7 +7,7 @@
 #include "loadgen/run/run.h"
 #include "loadgen/suites/suite_file.h"
 
-/* Runs all entries, even if some fail, until interrupted or until the team of load hosts is over. Writes suite.json and
+/* Runs all entries, even if some fail, until interrupted or until the team of load hosts ends. Writes suite.json and
  * the report, and prints the summary. Returns the worst exit status, from the worst: interrupted, environment,
  * criterion, inconclusive, all met. A skipped entry is inconclusive. `base` is the command line's configuration. */
 enum run_exit suite_run(struct suite *s, const struct loadgen_config *base, int argc, char **argv);

@@ -19,10 +19,10 @@
 
 #define TEXT_MAX 400		/* bytes of a title or question */
 #define VALUE_MAX 1024
-#define SUITE_MEMORY_MAX (16u << 20)	/* the shipped files take 10 times as much memory as text, 16 KB at most */
+#define SUITE_MEMORY_MAX (16u << 20)	/* a shipped file, at most 16 KB of text, takes 10 times that */
 
-/* The option `given` also replaces `other`, which would contradict or override it: if given on the command line, it
- * replaces an entry's, and if given in an entry, the file's default. */
+/* The option `given` removes `other`, which would contradict or override it: on the command line it removes an entry's
+ * `other`, in an entry the `other` of the file's defaults. */
 static const struct { const char *given, *other; } replaced[] = {
 	{ "clients", "steps" }, { "steps", "clients" }, { "rate", "rate-per-client" }, { "rate-per-client", "rate" },
 	{ "duration", "cycles" }, { "duration", "iterations" }, { "duration", "warmup-iterations" },
@@ -328,7 +328,7 @@ static int check_members(const json_t *o, const char *const *allowed, const char
 		for (size_t i = 0; allowed[i]; i++)
 			known |= strcmp(allowed[i], name) == 0;
 		if (!known)
-			return suite_refuse(err, err_size, "--suite: %s: '%.64s' is no member of a suite "
+			return suite_refuse(err, err_size, "--suite: %s: '%.64s' is not a member of a suite "
 							   "(docs/suite.schema.json)", what,
 				      name);
 	}
@@ -425,7 +425,7 @@ static int add_entry(struct suite *s, const char *suite, const json_t *defaults,
 			      "%d bytes", what, TEXT_MAX);
 	for (unsigned i = 0; i < s->n; i++)
 		if (strcmp(s->entries[i].id, e->id) == 0)
-			return suite_refuse(err, err_size, "--suite: %s: there are two of that name", what);
+			return suite_refuse(err, err_size, "--suite: %s: two entries have this name", what);
 	e->title = json_text_at(o, "title");
 	e->question = json_object_get(o, "question") ? json_text_at(o, "question") : "";
 	e->expect = json_object_get(o, "expect");
@@ -447,7 +447,7 @@ static int add_entries(struct suite *s, const json_t *file, int argc, char **arg
 	int ret;
 
 	if (json_integer_value(json_object_get(file, "schema_version")) != 1)
-		return suite_refuse(err, err_size, "--suite: schema_version is missing or another than 1");
+		return suite_refuse(err, err_size, "--suite: schema_version is missing or not 1");
 	if (!is_name(name) || !is_text(json_object_get(file, "title")))
 		return suite_refuse(err, err_size, "--suite: the suite needs a name (up to %d lower case letters, "
 						   "digits and '-') and a "

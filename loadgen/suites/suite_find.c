@@ -16,7 +16,7 @@
 #define INSTALLED_IN "../share/rampart/suites"
 
 static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports" };
-#define OF_ALL 4u	/* "all" is the first four: the last takes longer than all others together */
+#define OF_ALL 4u	/* "all" leaves out the last, which takes longer than the others together */
 
 /* --- the file --- */
 

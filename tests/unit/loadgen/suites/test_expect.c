@@ -74,11 +74,11 @@ TEST_WITH(file__wrong__refused_with_one_line, NULL, tear_down)
 	static const struct {
 		const char *expect, *why;
 	} wrong[] = {
-		{ "[]", ": is an array of 1 to 32" },
-		{ "7", ": is an array" },
+		{ "[]", ": must be an array of 1 to 32" },
+		{ "7", ": must be an array" },
 		{ "[7]", " 1: metric is missing" },
 		{ "[{\"metric\": \"beauty\", \"source\": \"s\", \"min\": 1}]", " 1: metric is missing or unknown" },
-		{ "[{" TIME ", \"min\": 1, \"x\\u001b\": 1}]", " 1: 'x\\x1b' is no member" },
+		{ "[{" TIME ", \"min\": 1, \"x\\u001b\": 1}]", " 1: 'x\\x1b' is not a member" },
 		{ "[{\"metric\": \"response_p50_ns\", \"min\": 1}]", " 1: needs a source" },
 		{ "[{" TIME ", \"min\": 1}, {" TIME "}]", " 2: needs min, max or both" },
 		{ "[{" TIME ", \"min\": 2, \"max\": 1}]", " 1: needs min" },

@@ -154,12 +154,12 @@ TEST_WITH(plan__wrong__refused_with_the_entry, NULL, tear_down)
 {
 	assert_refused("", "", "--suite: line 1: ");
 	assert_refused("", "[]", "--suite: schema_version is missing");
-	assert_refused("", "{\"schema_version\": 2}", "--suite: schema_version is missing or another");
+	assert_refused("", "{\"schema_version\": 2}", "--suite: schema_version is missing or not 1");
 	assert_refused("", "{\"schema_version\": 1, \"name\": \"../x\", \"title\": \"S\"}",
 		       "--suite: the suite needs a name");
 	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\"}", "--suite: s: needs entries");
 	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", \"entries\": [], \"x\\u001b\": "
-		       "1}", "--suite: s: 'x\\x1b' is no member of a suite");
+		       "1}", "--suite: s: 'x\\x1b' is not a member of a suite");
 	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", \"entries\": [7]}",
 		       "--suite: entry 1 of s: a name is missing");
 	assert_refused("", "{\"schema_version\": 1, \"name\": \"s\", \"title\": \"S\", \"entries\": [{\"name\": "
