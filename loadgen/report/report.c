@@ -97,8 +97,8 @@ static int open_baselines(struct page *p, const struct report_options *o, FILE *
 	if (!unlike)
 		return 0;
 	snprintf(err, err_size,
-		 "these runs differ in environment or configuration, so a change may come from that; --any-environment "
-		 "compares them nevertheless");
+		 "these runs differ in environment or configuration, which alone can change figures; --any-environment "
+		 "compares them anyway");
 	return -EINVAL;
 }
 

@@ -96,7 +96,7 @@ static bool take_baseline(char *text, struct report_options *o, char *err, size_
 	if (equals && !memchr(text, '/', (size_t)(equals - text))) {
 		if (!is_label(text, (size_t)(equals - text))) {
 			snprintf(err, err_size,
-				 "--baseline: '%.*s' is no label; allowed: up to %d letters, digits, '.', '_', '-'",
+				 "--baseline: '%.*s' is not a label; allowed: up to %d letters, digits, '.', '_', '-'",
 				 (int)(equals - text) > 64 ? 64 : (int)(equals - text), text, LABEL_MAX);
 			return false;
 		}
@@ -106,7 +106,7 @@ static bool take_baseline(char *text, struct report_options *o, char *err, size_
 	}
 	if (!*b->dir || (b->label && is_taken(o, b->label))) {
 		snprintf(err, err_size,
-			 !*b->dir ? "--baseline: a folder is missing" : "--baseline: the label %s is there twice",
+			 !*b->dir ? "--baseline: a folder is missing" : "--baseline: the label %s is given twice",
 			 b->label);
 		return false;
 	}
@@ -127,7 +127,7 @@ static bool split_baselines(char *text, struct report_options *o, char *err, siz
 
 /* --- the rest --- */
 
-/* Refuses options that suites do not support: if they were ignored, they would seem to have found nothing. */
+/* Refuses options that suites do not support: ignoring them would look as if they had found nothing. */
 static int make_suite(const struct arguments *a, const struct report_options *o, char *err, size_t err_size)
 {
 	if (a->baseline || a->plan.n) {

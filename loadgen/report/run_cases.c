@@ -9,7 +9,7 @@
 #include "loadgen/report/sections/page.h"
 #include "loadgen/report/suites/expectations.h"
 
-/* "10 clients, 64 bytes, repetition 2", or "run" for what is about none of its steps. */
+/* "10 clients, 64 bytes, repetition 2"; "run" for a result that belongs to no step. */
 static const char *group_of(struct page *p, const char *of, const json_t *o)
 {
 	double clients = json_number_at(o, "clients"), bytes = json_number_at(o, "message_bytes");
@@ -20,7 +20,7 @@ static const char *group_of(struct page *p, const char *of, const json_t *o)
 			 repetition > 1 ? page_text(p, ", repetition %.0f", repetition) : "");
 }
 
-/* True if the criterion is about the object, a step or another criterion, which has its clients at `clients`. */
+/* True if the criterion belongs to `o`, a step or another criterion, whose number of clients is at key `clients`. */
 static bool is_about(const json_t *criterion, const json_t *o, const char *clients)
 {
 	return json_number_at(criterion, "clients") == json_number_at(o, clients) &&
@@ -28,7 +28,7 @@ static bool is_about(const json_t *criterion, const json_t *o, const char *clien
 	       json_number_at(criterion, "repetition") == json_number_at(o, "repetition");
 }
 
-/* The time of the steps that the criterion is about; with NULL, of all steps. */
+/* The time of the steps that the criterion belongs to; of all steps if it is NULL. */
 static double steps_seconds(const json_t *run, const json_t *criterion)
 {
 	const json_t *step;
@@ -44,8 +44,8 @@ static double steps_seconds(const json_t *run, const json_t *criterion)
 	return sum;
 }
 
-/* The time of a criterion, which is taken from *rest, so that sums are right: the first one of a step has that of the
- * step. What is about no step, such as the result of a search, has the time of the steps without a criterion. */
+/* The time of a criterion, subtracted from *rest so that times add up: the first criterion of a step has the step's
+ * time. One that belongs to no step, such as the result of a search, has the time of the steps without a criterion. */
 static double take_seconds(const json_t *run, const json_t *criterion, const json_t *before, double *rest)
 {
 	double seconds = 0;
@@ -79,7 +79,7 @@ static void add_criterion(struct cases *c, struct page *p, const char *of, const
 	cases_add(c, &t);
 }
 
-/* True if the run ended early for a reason that its verdict need not have. A search may lose its server on purpose. */
+/* True if the run ended early for a reason that its verdict may lack. A search may lose its server on purpose. */
 static bool ended_with_error(const json_t *run)
 {
 	static const char *const errors[] = { "aborted", "host_lost", "generator_failed", "server_lost" };

@@ -6,7 +6,7 @@
 #include "loadgen/report/cases/cases.h"
 
 /* Adds a case for each criterion of `run` (the content of run.json, whose exit status is known), and one for an error
- * that ended the run early or cost it a file. `of` stands before what a criterion is about, NULL: nothing does. */
+ * that ended the run early or cost it a file. `of`, unless NULL, precedes the name of each group. */
 void run_cases_add(struct cases *c, const char *of, const json_t *run);
 
 /* Adds a case for each expectation of an entry of suite.json, whose runs were added before. If no run added a

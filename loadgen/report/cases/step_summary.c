@@ -14,8 +14,8 @@
 #include "common/base/paths.h"
 #include "loadgen/report/doc/doc.h"
 
-/* GitHub takes 1 MiB from all runs of a step. A character takes 9 bytes at most with its escapes, so the table of one
- * run, 64 rows with 5 texts of 200 bytes, has less, whatever is in it. */
+/* GitHub takes 1 MiB from all runs of a step. An escaped character takes at most 9 bytes, so the table of one run (64
+ * rows of 5 texts of 200 bytes) always takes less. */
 #define ROWS_MAX 64u
 #define TEXT(o, key) json_text_at(o, key) ? json_text_at(o, key) : ""
 
@@ -122,7 +122,7 @@ static char *summary_text(const json_t *root, const char *folder, size_t *bytes)
 	return text;
 }
 
-/* Without waiting, so that a FIFO that nobody reads does not hold up the program. */
+/* Opens the file without blocking, because a FIFO without a reader would hang the program. */
 static int append(const char *path, const char *text, size_t bytes)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666), ret;

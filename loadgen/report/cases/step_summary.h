@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Test cases on the page of a job of GitHub Actions: what is appended to the file that GITHUB_STEP_SUMMARY names
+/* Shows test cases on the page of a job of GitHub Actions: appends them to the file that GITHUB_STEP_SUMMARY names
  * (https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands). Owning thread: main. */
 #ifndef RAMPART_LOADGEN_REPORT_STEP_SUMMARY_H
 #define RAMPART_LOADGEN_REPORT_STEP_SUMMARY_H

@@ -19,11 +19,11 @@
 /* schema_version of run.json: the newest, and the oldest that can be read. Fields that an older run lacks are null. */
 #define SCHEMA_VERSION 2
 #define SCHEMA_VERSION_OLDEST 1
-/* run.json has some 10 KB for each load host and step (docs/cluster.md): 72 MB for 1,024 hosts and 7 steps. */
+/* run.json takes about 10 KB for each load host and step (docs/cluster.md): 72 MB for 1,024 hosts and 7 steps. */
 static const struct json_limit run_limit = { 128u << 20, 640u << 20 };
 #define EVENT_BYTES_MAX 65536
 #define EVENT_MEMORY_MAX (1u << 20)
-/* The samples of some days, which take 16 MB of memory. */
+/* Enough for several days; the samples take 16 MB of memory. */
 #define SAMPLES_MAX 500000
 #define NAME_BYTES_MAX 128
 

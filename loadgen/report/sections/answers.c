@@ -168,7 +168,7 @@ static const char *knee_words(struct page *p)
 	if (!isfinite(c.clients) || c.at_least)
 		return "";
 	return page_text(p, " Up to about %s clients each gets the best service (the knee): %s",
-			 page_count(p, c.clients), page_sentence(p, c.reason ? c.reason : "more do not pay"));
+			 page_count(p, c.clients), page_sentence(p, c.reason ? c.reason : "more gain little"));
 }
 
 static void answer_by_clients_held(struct page *p)
@@ -300,7 +300,7 @@ static const char *next_words(struct page *p)
 			 page_count(p, first->clients), least_held(p, first), code ? page_text(p, " (%s)", code) : "");
 }
 
-/* Answers with the fewest clients that missed the objective. Single runs that missed it below were outvoted. */
+/* Answers with the fewest clients that missed the objective. Single runs of fewer that missed it were outvoted. */
 static bool answer_by_missed_term(struct page *p)
 {
 	const json_t *term = NULL;
@@ -336,7 +336,7 @@ static void answer_nothing_broke(struct page *p)
 	else if (isfinite(knee.clients) && !knee.at_least)
 		breaks(p, DOC_PLAIN, "breaks-knee", "Speed, not connections", "Nothing failed up to %s. The knee is at "
 		       "%s: %s%s%s", page_clients(p, held), page_count(p, knee.clients),
-		       page_sentence(p, knee.reason ? knee.reason : "more clients do not pay"), cpu_words(p),
+		       page_sentence(p, knee.reason ? knee.reason : "more clients gain little"), cpu_words(p),
 		       projection_words(p));
 	else
 		breaks(p, DOC_GOOD, "breaks-nothing", page_text(p, "Nothing up to %s", page_count(p, held)),

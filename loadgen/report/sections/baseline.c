@@ -102,8 +102,8 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 
 	if (json_array_size(b->differences) == 0)
 		return;
-	doc_note(p->doc, DOC_WARN, "baseline-unlike", "The two runs differ in what follows, so a change may come from "
-		 "that (--any-environment was given):");
+	doc_note(p->doc, DOC_WARN, "baseline-unlike", "These differences between the two runs may be the cause of a "
+		 "change (--any-environment was given):");
 	json_array_foreach(b->differences, i, d) {
 		doc_item(p->doc, "baseline-difference", "%s: %s in the baseline, %s here",
 			 page_json(p, json_at(d, "field")), page_json(p, json_at(d, "base")),

@@ -96,7 +96,7 @@ const json_t *found_missed_term(const struct point *at)
 	return NULL;
 }
 
-/* True if every client of all runs of it was held and none failed. */
+/* True if all runs of the point held every client and none failed. */
 static bool is_held(const struct point *at)
 {
 	for (size_t i = 0; i < at->n; i++)

@@ -264,7 +264,7 @@ static const char *why_no_messages(const struct page *p)
 	return "no step reached its measured time";
 }
 
-/* Points are drawn at the number of clients requested, also if some were lost. */
+/* Warns of lost clients, because points are drawn at the number of clients requested. */
 static void say_not_held(struct page *p)
 {
 	const struct point *bad = found_first_not_held(p->points);

@@ -143,7 +143,7 @@ static void add_suite(struct page *p)
 {
 	if (source_is_of_suite(p->source))
 		doc_file(p->doc, page_text(p, "%s../report.html", p->files_prefix),
-			 "the report of the suite that this run is of");
+			 "the report of the suite that this run belongs to");
 }
 
 static size_t add_histograms(struct page *p, const json_t *step)
@@ -171,7 +171,7 @@ static void list_files(struct page *p)
 	add_suite(p);
 	add_file(p, "run.json", "everything that was measured");
 	add_file(p, "events.ndjson", "what happened, one object a line");
-	add_file(p, "server.log", "what the server said");
+	add_file(p, "server.log", "the server's log");
 	for (size_t i = 0; i < p->points->n; i++)
 		for (size_t k = 0; k < p->points->v[i].n && n < FILES_MAX; k++)
 			n += add_histograms(p, p->points->v[i].steps[k]);

@@ -82,7 +82,7 @@ void section_servers(struct page *p)
 	say_spread(p, largest, "servers-response", "The p99 of round trips", "response_ns.p99", 1e3, " us");
 	say_spread(p, largest, "servers-connect", "The median time of connecting", "connect_total_ns.p50", 1e6, " ms");
 	t = page_table(p, "servers",
-		       "Each step by server. What the servers counted themselves is by their own statistics.",
+		       "Each step by server. \"Server counted\" comes from the servers' own statistics.",
 		       PAGE_POINT ";server;dealt#;held#;failed#;dropped#;server counted#;connecting p50#ms;connecting "
 				  "p99#ms;"
 		       "messages/s#;round trip p50#us;round trip p99#us;CPUs#;resident#MiB;pools");

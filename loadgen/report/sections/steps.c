@@ -84,7 +84,7 @@ static const struct {
 
 /* --- jitter --- */
 
-/* A cause that strikes fewer of the operations cannot move the p99.9. */
+/* A cause that affects a smaller share of the operations cannot move the p99.9. */
 #define JITTER_SHARE 0.001
 #define JITTER_REMEDIES 3
 
@@ -122,8 +122,7 @@ static bool sends_again(const struct page *p, const json_t *step, const void *ar
 	return is_often(step, paths);
 }
 
-/* True if threads lost their CPU to others, or one of the generator's came late by more than the p99 exceeds the
- * p50. */
+/* True if other threads took the CPU, or a thread of the generator ran late by more than the p99 exceeds the p50. */
 static bool is_interrupted(const struct page *p, const json_t *step, const void *arg)
 {
 	static const char *const paths[2][2] = {

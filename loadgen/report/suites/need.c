@@ -31,9 +31,9 @@ void need_brief(struct page *p, const char *name, const json_t *comparison)
 		return;
 	doc_text(p->doc, "need", "Does this need RDMA? %s", sentence);
 	if (isfinite(price))
-		caption = page_text(p, "%s The cost of a client is the CPU time of both ends, at %g for a CPU and "
-				    "hour, in 730 hours with %s operations a second, as many as the slowest "
-				    "alternative made for each client.", caption, price, page_count(p, rate));
+		caption = page_text(p, "%s The cost of a client is the CPU time of both ends, at a price of %g per CPU "
+				    "hour, over 730 hours at %s operations a second, the rate of a client with the "
+				    "slowest alternative.", caption, price, page_count(p, rate));
 	page_objects(p, name, caption, columns, all, ALTERNATIVES_MAX);
 }
 

@@ -360,7 +360,7 @@ static void show_comparisons(struct page *p, const json_t *entries)
 	}
 }
 
-/* Lists why entries were not a plain success. */
+/* Lists the reasons why entries did not simply succeed. */
 static void say_ends(struct page *p, const json_t *entries)
 {
 	const json_t *entry;

@@ -94,8 +94,8 @@ TEST(command__wrong_usage__2_and_what_is_allowed)
 	expect("run --baseline a,b,c,d,e", 2, "at most 4");
 	expect("run --baseline a,", 2, "a folder is missing");
 	expect("run --baseline x=", 2, "a folder is missing");
-	expect("run --baseline x=a,x=b", 2, "the label x is there twice");
-	expect("run --baseline <b>=a", 2, "is no label");
+	expect("run --baseline x=a,x=b", 2, "the label x is given twice");
+	expect("run --baseline <b>=a", 2, "is not a label");
 	expect("run --no-such", 2, "unknown option");
 }
 
