@@ -49,6 +49,7 @@ link = $(CC) $(CFLAGS_ALL) $(HARDEN_LINK) $(LTO) -o $@ $(filter %.o,$^) -Wl,--st
 PROGRAMS := $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test
 
 prefix ?= /usr/local
+sysconfdir ?= $(if $(filter /usr /usr/local,$(prefix)),/etc,$(prefix)/etc)
 CLIENTS ?= 100
 
 all: $(PROGRAMS)
@@ -86,7 +87,8 @@ help:
 	@echo "make certs             development CA and certificates in build/certs"
 	@echo "make deps              install the packages that are missing"
 	@echo "make lint              the structure of docs/architecture.md, cppcheck and clang-tidy over the sources"
-	@echo "make install           into \$$(DESTDIR)\$$(prefix), by default $(prefix): programs, suites, man pages, completion, systemd unit"
+	@echo "make install           into \$$(DESTDIR)\$$(prefix), by default $(prefix): programs, suites, man pages, completion, systemd unit;"
+	@echo "                       and into \$$(sysconfdir), unless it is there: rampart/server.conf"
 	@echo "make deb               Debian packages of this commit, in build/deb"
 	@echo "make clean             remove build/ (but not the kernel package) and the programs"
 
@@ -169,8 +171,11 @@ install: all man
 	install -d $(DESTDIR)$(prefix)/share/rampart/suites
 	install -m 644 docs/suites/*.json $(DESTDIR)$(prefix)/share/rampart/suites
 	install -d $(DESTDIR)$(prefix)/lib/systemd/system
-	sed 's|=/usr/bin/|=$(prefix)/bin/|' deploy/systemd/rampart-server.service \
+	sed 's|=/usr/bin/|=$(prefix)/bin/|; s|/etc/rampart/|$(sysconfdir)/rampart/|' deploy/systemd/rampart-server.service \
 		>$(DESTDIR)$(prefix)/lib/systemd/system/rampart-server.service
+	install -d $(DESTDIR)$(sysconfdir)/rampart
+	[ -e $(DESTDIR)$(sysconfdir)/rampart/server.conf ] || \
+		install -m 644 deploy/systemd/server.conf $(DESTDIR)$(sysconfdir)/rampart
 	find $(B)/share -type f ! -name "softroce.*" -printf '%P\n' | xargs -I{} install -D -m 644 $(B)/share/{} $(DESTDIR)$(prefix)/share/{}
 
 deb:

@@ -423,7 +423,7 @@ int main(int argc, char **argv)
 		printf("rdma_server %s\n", build_info_text());
 		return EXIT_OK;
 	case OPTS_ERROR:
-		fprintf(stderr, "rdma_server: %s\n", err);
+		opts_print_error(&server_options, err, stderr);
 		return EXIT_USAGE;
 	case OPTS_OK:
 		break;
@@ -433,7 +433,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (server_config_check(&cfg, err, sizeof(err))) {
-		fprintf(stderr, "rdma_server: %s\n", err);
+		opts_print_error(&server_options, err, stderr);
 		return EXIT_USAGE;
 	}
 	json_memory_watch();

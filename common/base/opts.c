@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Command-line options from one sorted table.
+/* Options from one sorted table. See opts.h.
  *
  * Purpose: check every value against the table and store it, and check which options were given together. getopt_long
- * walks over argv; messages are written here. Not here: --help (opts_help.c), configuration files, and what depends on
- * more than which options were given (the program checks that).
+ * walks over argv; messages are written here. A configuration file goes line by line through the same checks.
+ * Not here: --help (opts_help.c), and what depends on more than which options were given (the program checks that).
  * Threads: one at a time, because getopt_long has its state in globals.
  * Invariants: the table is sorted by name without duplicates and has at most OPTS_MAX entries (both
  * asserted: they are the program's own text, never input). Values are read in opts_value.c.
@@ -11,12 +11,15 @@
 #include "common/base/opts.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/opts_value.h"
+#include "common/base/paths.h"
 #include "common/base/utf8.h"
 
 #define OPTS_MAX     256
@@ -77,6 +80,8 @@ struct walk {
 	size_t name_len;
 	const struct opt *opt;	/* NULL: unknown */
 	const char *value;	/* NULL: none given */
+	unsigned line;		/* of the configuration file; 0: the option is of the command line */
+	bool replaced;		/* the command line has this option of the file, too: only check its value */
 };
 
 #define CODE_FIRST 256	/* value of getopt_long for the first option of the table */
@@ -167,7 +172,7 @@ static void explain_unknown(const struct walk *w, struct text *err)
 	text_add_shown(err, w->arg, (size_t)(w->name - w->arg) + w->name_len);
 	text_add(err, ": unknown option");
 	if (o)
-		text_add(err, "; did you mean --%s?", o->name);
+		text_add(err, "; did you mean %s%s?", w->line ? "" : "--", o->name);
 	text_add(err, " (see --help)");
 }
 
@@ -192,7 +197,7 @@ static const char *check_value(const struct walk *w, void *config)
 		return "empty value";
 	if (w->opt == &help_opt || w->opt == &version_opt)
 		return NULL;
-	return opts_store_value(w->opt, w->value, config);
+	return w->replaced ? opts_check_value(w->opt, w->value) : opts_store_value(w->opt, w->value, config);
 }
 
 /* ---- options that need or exclude others ---- */
@@ -202,6 +207,8 @@ struct given {
 	const struct opts_spec *spec;
 	bool seen[OPTS_MAX];
 	const char *value[OPTS_MAX];	/* values of options other than flags */
+	unsigned line[OPTS_MAX];	/* where the configuration file gives them; 0: the command line does */
+	const char *path;	/* of the configuration file */
 };
 
 /* The row of NAME or NAME=VALUE, an item of `length` bytes; its value in *value, or NULL. */
@@ -257,6 +264,16 @@ static bool any_is_given(const struct given *g, const char *items, size_t length
 	return any;
 }
 
+/* Begins a message about a line of the configuration file; about the command line if `line` is 0. */
+static void text_begin(struct text *t, const char *path, unsigned line)
+{
+	t->len = 0;
+	if (t->size)
+		t->buf[0] = '\0';
+	if (line)
+		text_add(t, "%s:%u: ", path, line);
+}
+
 /* False, with a line in `err`, if an option that is given lacks one that it needs, or if one that it excludes is
  * given. */
 static bool check_company(const struct given *g, const struct opt *o, struct text *err)
@@ -269,6 +286,7 @@ static bool check_company(const struct given *g, const struct opt *o, struct tex
 
 		n = strcspn(items, ",");
 		if (!any_is_given(g, items, n, &t)) {
+			text_begin(err, g->path, g->line[o - g->spec->opts]);
 			text_add(err, "--%s: needs %s", o->name, names);
 			return false;
 		}
@@ -276,6 +294,7 @@ static bool check_company(const struct given *g, const struct opt *o, struct tex
 	for (const char *item = o->excludes; item && *item; item += n + (item[n] == ',')) {
 		n = strcspn(item, ",");
 		if (item_is_given(g, item, n)) {
+			text_begin(err, g->path, g->line[o - g->spec->opts]);
 			text_add(err, "--%s: cannot be combined with ", o->name);
 			text_add_item(err, item, n);
 			return false;
@@ -363,6 +382,94 @@ static enum opts_result take_option(const struct walk *w, struct given *g, void 
 	}
 	g->seen[i] = true;
 	g->value[i] = w->value;
+	g->line[i] = w->line;
+	return OPTS_OK;
+}
+
+/* ---- the configuration file ---- */
+
+/* Reads a line of `length` bytes as take_option reads an argument. `cmdline` are the options of the command line. */
+static enum opts_result take_line(struct walk *w, char *line, size_t length, const struct given *cmdline,
+				  struct given *in_file, void *config, struct text *err)
+{
+	char *name, *value;
+	const char *problem = opts_split_line(line, length, &name, &value);
+
+	text_begin(err, in_file->path, w->line);
+	if (problem) {
+		text_add(err, "%s", problem);
+		return OPTS_ERROR;
+	}
+	if (!name)
+		return OPTS_OK;
+	w->arg = w->name = name;
+	w->name_len = strlen(name);
+	w->value = value;
+	w->opt = opts_find(w->spec, name);
+	w->replaced = w->opt && cmdline->seen[w->opt - w->spec->opts];
+	if (w->opt && w->opt->type == OPT_CONFIG) {
+		text_add(err, "--%s: not allowed in a configuration file; allowed: on the command line", name);
+		return OPTS_ERROR;
+	}
+	return take_option(w, in_file, config, err);
+}
+
+static enum opts_result take_lines(struct opt_config *c, size_t bytes, const struct given *cmdline,
+				   struct given *in_file, void *config, struct text *err)
+{
+	struct walk w = { .spec = cmdline->spec };
+	enum opts_result result = OPTS_OK;
+	size_t n;
+
+	for (size_t at = 0; at < bytes && result == OPTS_OK; at += n + 1) {
+		const char *end = memchr(c->text + at, '\n', bytes - at);
+
+		n = end ? (size_t)(end - c->text) - at : bytes - at;
+		w.line++;
+		result = take_line(&w, c->text + at, n, cmdline, in_file, config, err);
+	}
+	return result;
+}
+
+/* Adds to `g`, the options of the command line, those of the file that the row `o` names. */
+static enum opts_result take_file(const struct opt *o, struct given *g, void *config, struct text *err)
+{
+	struct opt_config *c = (struct opt_config *)(void *)((char *)config + o->offset);
+	struct given in_file = { .spec = g->spec, .path = c->path };
+	enum opts_result result;
+	char *text;
+	size_t bytes;
+	int ret = path_read(c->path, OPTS_CONFIG_BYTES, &text, &bytes);
+
+	if (ret) {
+		text_add(err, "--%s: %s: ", o->name, c->path);
+		if (ret == -EFBIG)
+			text_add(err, "the file is too large; allowed: at most %d bytes", OPTS_CONFIG_BYTES);
+		else
+			text_add(err, "cannot read it: %s", path_error(ret));
+		return OPTS_ERROR;
+	}
+	memcpy(c->text, text, bytes);
+	free(text);
+	result = take_lines(c, bytes, g, &in_file, config, err);
+	if (result != OPTS_OK)
+		return result;
+	text_begin(err, NULL, 0);
+	g->path = c->path;
+	for (size_t i = 0; i < g->spec->n_opts; i++)
+		if (in_file.seen[i] && !g->seen[i]) {
+			g->seen[i] = true;
+			g->value[i] = in_file.value[i];
+			g->line[i] = in_file.line[i];
+		}
+	return OPTS_OK;
+}
+
+static enum opts_result take_files(struct given *g, void *config, struct text *err)
+{
+	for (size_t i = 0; i < g->spec->n_opts; i++)
+		if (g->seen[i] && g->spec->opts[i].type == OPT_CONFIG)
+			return take_file(&g->spec->opts[i], g, config, err);
 	return OPTS_OK;
 }
 
@@ -397,6 +504,8 @@ enum opts_result opts_parse(const struct opts_spec *spec, int argc, char **argv,
 	while (result == OPTS_OK && walk_next(&w))
 		result = take_option(&w, &g, config, &e);
 	*first_arg = optind;
+	if (result == OPTS_OK)
+		result = take_files(&g, config, &e);
 	if (result == OPTS_HELP)
 		return check_topic(spec, optind < argc ? argv[optind] : NULL, &e);
 	return result == OPTS_OK && !check_companies(&g, &e) ? OPTS_ERROR : result;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Command-line options from one sorted table.
+/* Options from one sorted table: those of the command line, and those of a configuration file that it names.
  *
  * A program describes its options in a table of `struct opt`. Parsing, range checks and --help follow that table, so
- * they cannot disagree. The only I/O is that of opts_print_*. All other functions use getopt_long(3), which
- * keeps its state in globals: only one thread may call them at a time.
+ * they cannot disagree. opts_print_* write, and opts_parse reads the configuration file; nothing else does I/O.
+ * Functions that take argv use getopt_long(3), which keeps its state in globals: only one thread may call them at a
+ * time.
  */
 #ifndef RAMPART_COMMON_OPTS_H
 #define RAMPART_COMMON_OPTS_H
@@ -18,11 +19,12 @@ enum opt_type {
 	OPT_UINT,	/* decimal whole number; stores a uint64_t */
 	OPT_SIZE,	/* bytes, suffix k, M or G (powers of 1024) allowed; stores a uint64_t */
 	OPT_DURATION,	/* seconds, fraction allowed, suffix us, ms, s, m or h allowed; stores ns in a uint64_t */
-	OPT_STRING,	/* any text that is not empty; stores a const char *, which points into argv */
+	OPT_STRING,	/* any text that is not empty; stores a const char *, which points into argv or the file */
 	OPT_CHOICE,	/* one of `choices`; stores the int index of the choice */
 	OPT_LIST,	/* comma-separated whole numbers, each in min..max; stores a struct opt_list */
 	OPT_SIZES,	/* comma-separated sizes as in OPT_SIZE; A-B is A doubled up to B; stores a struct opt_list */
 	OPT_TEXTS,	/* as OPT_STRING, but the option may be given OPT_TEXTS_MAX times; stores a struct opt_texts */
+	OPT_CONFIG,	/* path of a configuration file, which opts_parse reads; stores a struct opt_config */
 };
 
 #define OPT_LIST_MAX 64
@@ -35,8 +37,16 @@ struct opt_list {
 #define OPT_TEXTS_MAX 8
 
 struct opt_texts {
-	const char *v[OPT_TEXTS_MAX];	/* in their order; they point into argv */
+	const char *v[OPT_TEXTS_MAX];	/* in their order; they point into argv or the file */
 	size_t n;
+};
+
+#define OPTS_CONFIG_BYTES 16384	/* maximum size of a configuration file */
+#define OPTS_LINE_BYTES	  1024	/* maximum length of one of its lines */
+
+struct opt_config {
+	const char *path;	/* points into argv; NULL: no file */
+	char text[OPTS_CONFIG_BYTES + 1];	/* the file; values of OPT_STRING and OPT_TEXTS in it point here */
 };
 
 struct opt {
@@ -98,6 +108,10 @@ void opts_defaults(const struct opts_spec *spec, void *config);
  *   --clients: 0 is not allowed; allowed: 1 to 100000
  *   --polll: unknown option; did you mean --poll? (see --help)
  *   --cycles: needs --churn
+ * After the command line it reads the configuration file of an OPT_CONFIG option that was given. A line of that file is
+ * NAME = VALUE, or NAME for a flag; empty lines and lines that begin with # are skipped. Values are checked as on the
+ * command line, whose options replace those of the file. `err` then begins with the file and the line:
+ *   /etc/rampart/server.conf:7: --max-clients: 0 is not allowed; allowed: 1 to 200000
  * *first_arg is the index of the first operand, or after OPTS_HELP that of the topic (argc: there is none).
  */
 enum opts_result opts_parse(const struct opts_spec *spec, int argc, char **argv, void *config,

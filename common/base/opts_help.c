@@ -56,7 +56,7 @@ static const char *default_text(const struct opt *o)
 
 static bool has_range(const struct opt *o)
 {
-	return o->type != OPT_FLAG && o->type != OPT_STRING && o->type != OPT_TEXTS;
+	return o->type != OPT_FLAG && o->type != OPT_STRING && o->type != OPT_TEXTS && o->type != OPT_CONFIG;
 }
 
 static void print_option(const struct opt *o, bool with_range, FILE *out)

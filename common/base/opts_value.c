@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of command-line options. See opts_value.h.
+/* Values of options, and lines of a configuration file. See opts_value.h.
  *
  * Numbers are decimal digits: no sign, no space, no exponent. A number that does not fit in 64 bits is out of range.
  * Each parser returns NULL, or in words what is wrong with the text.
  */
 #include "common/base/opts_value.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -213,6 +214,9 @@ const char *opts_store_value(const struct opt *o, const char *s, void *config)
 	case OPT_TEXTS:
 		problem = add_text(to, s);
 		break;
+	case OPT_CONFIG:
+		((struct opt_config *)to)->path = s;
+		break;
 	case OPT_CHOICE:
 		problem = parse_choice(o, s, &index);
 		if (!problem)
@@ -226,6 +230,58 @@ const char *opts_store_value(const struct opt *o, const char *s, void *config)
 		break;
 	}
 	return problem;
+}
+
+const char *opts_check_value(const struct opt *o, const char *s)
+{
+	struct opt alone = *o;
+	union {
+		uint64_t number;
+		int index;
+		bool flag;
+		const char *text;
+		struct opt_list list;
+		struct opt_texts texts;
+	} unused = { .list = { .n = 0 } };
+
+	alone.offset = 0;
+	return opts_store_value(&alone, s, &unused);
+}
+
+/* Removes blanks from both ends. A carriage return counts as blank, so that files from Windows can be read. */
+static char *trim(char *s)
+{
+	size_t n;
+
+	s += strspn(s, " \t\r");
+	for (n = strlen(s); n && strchr(" \t\r", s[n - 1]); n--)
+		s[n - 1] = '\0';
+	return s;
+}
+
+const char *opts_split_line(char *line, size_t length, char **name, char **value)
+{
+	char *equals;
+
+	static_assert(OPTS_LINE_BYTES == 1024, "the message below has this number");
+	*name = *value = NULL;
+	if (length > OPTS_LINE_BYTES)
+		return "the line is too long; allowed: at most 1024 bytes";
+	if (memchr(line, '\0', length))
+		return "the line has a NUL byte; allowed: text";
+	line[length] = '\0';
+	line = trim(line);
+	if (!*line || *line == '#')
+		return NULL;
+	equals = strchr(line, '=');
+	if (equals) {
+		*equals = '\0';
+		*value = trim(equals + 1);
+	}
+	*name = trim(line);
+	if (!**name || strpbrk(*name, " \t"))
+		return "the line is not an option; allowed: NAME = VALUE, or NAME for an option without a value";
+	return NULL;
 }
 
 bool opts_value_is_off(const struct opt *o, const char *value)
@@ -297,6 +353,7 @@ const char *opts_value_allowed(const struct opt *o, char out[OPTS_ALLOWED_MAX])
 		range_text(o, out, OPTS_ALLOWED_MAX);
 		break;
 	case OPT_STRING:
+	case OPT_CONFIG:
 		snprintf(out, OPTS_ALLOWED_MAX, "any text that is not empty");
 		break;
 	case OPT_TEXTS:

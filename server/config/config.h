@@ -23,6 +23,7 @@ struct server_rail {
 
 struct server_config {
 	/* options */
+	struct opt_config config;
 	const char *bind;	/* list of addresses; NULL: those of the devices */
 	uint64_t tls_port;
 	uint64_t rdma_port;	/* port of the first shard; 0: the system chooses */

@@ -17,6 +17,9 @@ gives "systemd rates its exposure at 1.5 of 10 at most" 0 'exposure level.*OK' \
 # units that bring up a network, and the time until a server that hangs is ended.
 units=/run/systemd/system
 log=/run/rampart.log
+config=/run/rampart.conf
+cp deploy/systemd/server.conf "$config"
+chmod 644 "$config"
 mkdir -p "$units/rampart-server.service.d"
 cp "$unit" "$units"
 cat >"$units/rampart-server.service.d/test.conf" <<END
@@ -26,7 +29,7 @@ After=
 Wants=
 [Service]
 ExecStart=
-ExecStart=$(sed -n "s|^ExecStart=/usr/bin/rdma_server|$PWD/rdma_server|p" "$unit")
+ExecStart=$(sed -n "s|^ExecStart=/usr/bin/|$PWD/|; s|--config /etc/rampart/server.conf|--config $config|p" "$unit")
 LoadCredential=
 LoadCredential=server.pem:$PWD/$certs/server.pem
 LoadCredential=server.key:$PWD/$certs/server.key
@@ -102,6 +105,11 @@ is "it ended in order" "$(property Result) $(tail -n 1 "$log")" "success rdma_se
 starts "an unknown option: the service does not start" 1 --nonsense
 is "it is not tried again, and the log names the option" \
     "$(property ActiveState) $(property NRestarts) $(grep -c -- '--nonsense' "$log")" "failed 0 1"
+echo 'max-clients = 0' >"$config"
+starts "an error in the configuration file: the service does not start" 1 ""
+is "it is not tried again, and the log names the file and the line" \
+    "$(property ActiveState) $(property NRestarts) $(grep -c -- "$config:1: --max-clients: 0" "$log")" "failed 0 1"
+cp deploy/systemd/server.conf "$config"
 echo '[Service]
 LimitMEMLOCK=64K' >"$units/rampart-server.service.d/limit.conf"
 "${inside[@]}" systemctl daemon-reload

@@ -73,6 +73,15 @@ wrong '--connect-retries: 1001 is not allowed; allowed: 0 to 1000' performance_t
 wrong '--phased: value given; allowed: no value' performance_test --phased=yes
 wrong '--tls-resume: value given; allowed: no value' performance_test --tls-resume=on
 wrong '--ticket-rotation: 0 is not allowed; allowed: 1s to 24h' rdma_server --ticket-rotation 0
+printf 'cert = a\n' >"$tmp/needs.conf"
+wrong "$tmp/needs.conf:1: --cert: needs --key" rdma_server --config "$tmp/needs.conf"
+printf '# comment\nmax-clients = 0\n' >"$tmp/value.conf"
+wrong "$tmp/value.conf:2: --max-clients: 0 is not allowed; allowed: 1 to 200000" rdma_server --config "$tmp/value.conf"
+wrong '--config: /: cannot read it: not a regular file' rdma_server --config /
+# Every commented option of the example is one. The last line shows that the lines before it were read.
+{ sed -n 's/^#\([a-z]\)/\1/p' deploy/systemd/server.conf; echo nonsense; } >"$tmp/example.conf"
+wrong "$tmp/example.conf:$(wc -l <"$tmp/example.conf"): nonsense: unknown option \(see --help\)" \
+    rdma_server --config "$tmp/example.conf"
 wrong '--ticket-rotation: 25h is not allowed; allowed: 1s to 24h' rdma_server --ticket-rotation 25h
 wrong '--tls-resume: maybe is not allowed; allowed: off or on' rdma_server --tls-resume maybe
 while read -r program option value; do

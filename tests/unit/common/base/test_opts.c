@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/opts.h"
 
@@ -13,6 +14,7 @@
 
 struct config {
 	uint64_t any, clients, duration, size;
+	struct opt_config file;
 	const char *name;
 	struct opt_list steps, sizes;
 	struct opt_texts tags;
@@ -29,6 +31,8 @@ static const struct opt table[] = {
 	  .min = 1, .max = 100000, .metavar = "N", .def = "10",
 	  .help = "How many clients to start. The text is long enough to be wrapped, so that one "
 		  "can see where the second line begins and that no word is lost on the way." },
+	{ .name = "config", .type = OPT_CONFIG, .offset = offsetof(struct config, file),
+	  .metavar = "FILE", .help = "Further options." },
 	{ .name = "duration", .type = OPT_DURATION, .offset = offsetof(struct config, duration),
 	  .min = 1500, .max = UINT64_C(7200000000000), .metavar = "SECONDS", .def = "10s",
 	  .help = "How long." },
@@ -556,6 +560,7 @@ TEST(opts_print_help__whole_table__as_documented)
 		"                              that one can see where the second line "
 		"begins and that no word is lost\n"
 		"                              on the way. (1 to 100000; default: 10)\n"
+		"  --config FILE               Further options.\n"
 		"  --duration SECONDS          How long. (1.500us to 2h; default: 10s)\n"
 		"  --mode MODE                 How to poll, with words so chosen that this last "
 		"one ends at column\n"
@@ -717,4 +722,109 @@ TEST(opts_print_help__topics__their_options)
 	text = help_text(&grouped, "markdown");
 	assert_string_equal(text, markdown);
 	free(text);
+}
+
+/* ---- the configuration file ---- */
+
+/* Parses `arguments` and --config with a file of these `n` bytes, and removes the file. p.err is without its path. */
+static enum opts_result parse_file_bytes(const char *arguments, const char *bytes, size_t n)
+{
+	const char *folder = getenv("TMPDIR");
+	char path[500], line[1000];
+	size_t prefix;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/opts.XXXXXX", folder ? folder : "/tmp");
+	prefix = strlen(path);
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, n), n);
+	close(fd);
+	snprintf(line, sizeof(line), "%s --config %s", arguments, path);
+	parse(line);
+	unlink(path);
+	if (strncmp(p.err, path, prefix) == 0)	/* about a line of it */
+		memmove(p.err, p.err + prefix, strlen(p.err + prefix) + 1);
+	return p.result;
+}
+
+static void assert_file_parses(const char *arguments, const char *text)
+{
+	if (parse_file_bytes(arguments, text, strlen(text)) != OPTS_OK)
+		fail_msg("%s: %s", text, p.err);
+	assert_string_equal(p.err, "");
+}
+
+static void assert_file_refused(const char *text, const char *message)
+{
+	assert_int_equal(parse_file_bytes("", text, strlen(text)), OPTS_ERROR);
+	assert_string_equal(p.err, message);
+}
+
+TEST(config__values__stored_as_from_the_command_line)
+{
+	assert_file_parses("", "# comment = 1\n\n\tclients=7\r\n  name =  a b = # c  \nverbose\nsteps = 1,2\n"
+			   "tag = x\ntag = y");
+	assert_int_equal(p.config.clients, 7);
+	assert_string_equal(p.config.name, "a b = # c");
+	assert_true(p.config.verbose);
+	assert_int_equal(p.config.steps.n, 2);
+	assert_int_equal(p.config.tags.n, 2);
+	assert_string_equal(p.config.tags.v[1], "y");
+	assert_file_parses("", "");
+}
+
+TEST(config__option_of_the_command_line__replaces_that_of_the_file)
+{
+	assert_file_parses("--clients 5 --tag z", "clients = 7\ntag = x\nsteps = 3");
+	assert_int_equal(p.config.clients, 5);
+	assert_int_equal(p.config.tags.n, 1);
+	assert_string_equal(p.config.tags.v[0], "z");
+	assert_int_equal(p.config.steps.v[0], 3);
+	assert_int_equal(parse_file_bytes("--clients 5", "\nclients = 0\n", 13), OPTS_ERROR);
+	assert_string_equal(p.err, ":2: --clients: 0 is not allowed; allowed: 1 to 100000");
+	assert_int_equal(p.config.clients, 5);
+}
+
+TEST(config__bad_lines__refused_with_file_and_line)
+{
+	static const char no_option[] =
+		":1: the line is not an option; allowed: NAME = VALUE, or NAME for an option without a value";
+
+	assert_file_refused("#\nclints = 1\n", ":2: clints: unknown option; did you mean clients? (see --help)");
+	assert_file_refused("--clients = 1\n", ":1: --clients: unknown option (see --help)");
+	assert_file_refused("clients = 1\nclients = 1\n", ":2: --clients: given twice; allowed: once");
+	assert_file_refused("clients\n", ":1: --clients: value missing; allowed: 1 to 100000");
+	assert_file_refused("clients =\n", ":1: --clients: empty value; allowed: 1 to 100000");
+	assert_file_refused("verbose = yes\n", ":1: --verbose: value given; allowed: no value");
+	assert_file_refused("config = x\n",
+			    ":1: --config: not allowed in a configuration file; allowed: on the command line");
+	assert_file_refused("clients 1\n", no_option);
+	assert_file_refused("= 1\n", no_option);
+	assert_int_equal(parse_file_bytes("", "name = a\0b\n", 11), OPTS_ERROR);
+	assert_string_equal(p.err, ":1: the line has a NUL byte; allowed: text");
+}
+
+TEST(config__line_and_file__as_long_as_allowed)
+{
+	static char text[OPTS_CONFIG_BYTES + 1];
+
+	memset(text, '#', sizeof(text));
+	text[OPTS_LINE_BYTES] = '\n';
+	assert_int_equal(parse_file_bytes("", text, OPTS_LINE_BYTES + 1), OPTS_OK);
+	text[OPTS_LINE_BYTES] = '#';
+	assert_int_equal(parse_file_bytes("", text, OPTS_LINE_BYTES + 1), OPTS_ERROR);
+	assert_string_equal(p.err, ":1: the line is too long; allowed: at most 1024 bytes");
+	for (size_t i = 1000; i < sizeof(text); i += 1000)
+		text[i] = '\n';
+	assert_int_equal(parse_file_bytes("", text, OPTS_CONFIG_BYTES), OPTS_OK);
+	assert_int_equal(parse_file_bytes("", text, OPTS_CONFIG_BYTES + 1), OPTS_ERROR);
+	assert_says(p.err, "the file is too large; allowed: at most 16384 bytes");
+}
+
+TEST(config__no_regular_file__refused)
+{
+	assert_refused("--config /", "--config: /: cannot read it: not a regular file");
+	assert_refused("--config /nowhere/x", "--config: /nowhere/x: cannot read it: No such file or directory");
+	assert_int_equal(parse("--config /nowhere/x --help"), OPTS_HELP);
 }
