@@ -129,8 +129,10 @@ static void fail_session(struct session *x, enum fail_kind kind, int code)
 	char text[96], peer[ADDR_TEXT_MAX];
 
 	fail_table_count(&x->control->server->control_stats.failures, &f);
-	log_debug("control session of %s failed: %s (%s)", addr_text(&x->peer, peer),
-		  fail_code_text(&f, text, sizeof(text)), fail_advice(&f));
+	log_event(LOG_LVL_DEBUG, &(struct log_fields){
+			  .peer = addr_text(&x->peer, peer), .stage = stage_names[f.stage],
+			  .reason = fail_code_text(&f, text, sizeof(text)), .advice = fail_advice(&f) },
+		  "control session of %s failed: %s (%s)", peer, text, fail_advice(&f));
 	end_session(x, CLOSE_FAILED);
 }
 
@@ -477,8 +479,9 @@ static bool has_room(struct control *t, bool of_this_machine)
 	if (!one)
 		return false;
 	if (log_is_due(&t->crowd_log_ns, CROWD_LOG_NS))
-		log_warn("all %u control sessions are taken: ended one of %s to make room for a client whose "
-			 "address has none", CONTROL_SESSIONS_MAX, addr_host_text(&one->peer, peer));
+		log_event(LOG_LVL_WARN, &(struct log_fields){ .peer = addr_host_text(&one->peer, peer) },
+			  "all %u control sessions are taken: ended one of %s to make room for a client whose "
+			  "address has none", CONTROL_SESSIONS_MAX, peer);
 	tls_io_say_bye(&one->io);
 	end_session(one, CLOSE_CROWDED_OUT);
 	return true;

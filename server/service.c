@@ -138,7 +138,8 @@ static void name_stuck_shards(struct service *s, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < s->server->n_shards; i++)
 		if (!shard_has_published(s->server->shards[i], s->asked))
-			log_error("shard %u has not turned its loop for %.1f s: systemd will end this server unless it "
+			log_event(LOG_LVL_ERROR, &(struct log_fields){ .shard = &i },
+				  "shard %u has not turned its loop for %.1f s: systemd will end this server unless it "
 				  "does so within its WatchdogSec", i, (double)(now_ns - s->asked_ns) / 1e9);
 	s->named = true;
 }

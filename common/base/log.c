@@ -17,21 +17,30 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <jansson.h>
 
 #include "common/base/clock.h"
 #include "common/base/utf8.h"
 
 #define LINE_BYTES   1024
 #define RING_LINES   1024u	/* a power of two, so that positions may wrap */
+#define FIELDS_MAX   10		/* of JSON and logfmt */
 #define STOP_SECONDS 1		/* how long log_stop waits for stderr's reader */
 
 const char *const log_level_names[] = { "error", "warn", "info", "debug", NULL };
+const char *const log_format_names[] = { "text", "json", "logfmt", NULL };
 
 static enum log_level log_threshold = LOG_LVL_INFO;
 static const char *log_program = "rampart";
+static enum log_format log_format = LOG_FMT_TEXT;
+static bool to_journal;
+static const struct log_fields no_fields;
 
 static struct {
 	struct slot {
@@ -47,10 +56,29 @@ static struct {
 	pthread_t writer;
 } ring;
 
+/* systemd.exec(5), JOURNAL_STREAM: device and inode of the journal's stream, which may since have been redirected. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	char own[64];
+	struct stat st;
+
+	if (!stream || fstat(STDERR_FILENO, &st))
+		return false;
+	snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	return !strcmp(stream, own);
+}
+
 void log_init(const char *program, enum log_level level)
 {
 	log_program = program;
 	log_threshold = level;
+	to_journal = stderr_is_journal();
+}
+
+void log_set_format(enum log_format format)
+{
+	log_format = format;
 }
 
 bool log_enabled(enum log_level level)
@@ -67,6 +95,153 @@ bool log_is_due(uint64_t *next_ns, uint64_t every_ns)
 	*next_ns = now + every_ns;
 	return true;
 }
+
+/* ---- one line */
+
+static const char *level_name(enum log_level level)
+{
+	return level == LOG_LVL_NOTICE ? "notice" : log_level_names[level];
+}
+
+/* The level as the journal reads it (sd-daemon(3)). */
+static const char *priority(enum log_level level)
+{
+	static const char *const prefixes[] = { "<5>", "<3>", "<4>", "<6>", "<7>" };
+
+	return to_journal ? prefixes[level - LOG_LVL_NOTICE] : "";
+}
+
+/* The functions format_* write after the first `at` bytes of the line, and return its length without the newline. If
+ * that is LINE_BYTES or more, the line did not fit. */
+
+static size_t append(char line[LINE_BYTES], size_t at, const char *text, size_t len)
+{
+	if (at + len < LINE_BYTES)
+		memcpy(line + at, text, len);
+	return at + len;
+}
+
+static size_t format_text(char line[LINE_BYTES], size_t at, enum log_level level, const char *text)
+{
+	const char *name = level <= LOG_LVL_ERROR ? "" : level_name(level);
+
+	at += (size_t)snprintf(line + at, LINE_BYTES - at, "%.64s: %s%s", log_program, name, *name ? ": " : "");
+	/* Escape the text, because parts of it may come from a peer. */
+	return at + strlen(utf8_show(text, line + at, LINE_BYTES - at));
+}
+
+struct field {
+	const char *name;
+	const uint32_t *number;	/* NULL: text */
+	char text[LINE_BYTES];
+};
+
+static size_t format_logfmt(char line[LINE_BYTES], size_t at, const struct field *fields, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *text = fields[i].text;
+		bool quoted = !*text || strpbrk(text, " \"=\\");
+
+		at = append(line, at, " ", i > 0);
+		at = append(line, at, fields[i].name, strlen(fields[i].name));
+		at = append(line, at, "=\"", quoted ? 2 : 1);
+		for (; *text; text++) {
+			at = append(line, at, "\\", *text == '"' || *text == '\\');
+			at = append(line, at, text, 1);
+		}
+		at = append(line, at, "\"", quoted);
+	}
+	return at;
+}
+
+/* 0 if memory runs out. */
+static size_t format_json(char line[LINE_BYTES], size_t at, const struct field *fields, size_t n)
+{
+	json_t *o = json_object();
+	size_t len;
+	int ret = 0;
+
+	for (size_t i = 0; i < n; i++)
+		ret |= json_object_set_new(o, fields[i].name, fields[i].number ? json_integer(*fields[i].number) :
+					   json_string(fields[i].text));
+	len = ret ? 0 : json_dumpb(o, line + at, LINE_BYTES - at, JSON_COMPACT);
+	json_decref(o);
+	return len ? at + len : 0;
+}
+
+static void halve_longest(struct field *fields, size_t n)
+{
+	struct field *longest = fields;
+	size_t len;
+
+	for (size_t i = 1; i < n; i++)
+		if (strlen(fields[i].text) > strlen(longest->text))
+			longest = &fields[i];
+	len = strlen(longest->text) / 2;
+	while (len && (longest->text[len] & 0xc0) == 0x80)
+		len--;	/* keep a character of UTF-8 whole */
+	longest->text[len] = '\0';
+}
+
+static size_t add_fields(struct field *fields, enum log_level level, const struct log_fields *about, const char *text)
+{
+	const struct {
+		const char *name, *text;
+		const uint32_t *number;
+	} all[] = {
+		{ "level", level_name(level), NULL }, { "program", log_program, NULL }, { "message", text, NULL },
+		{ "shard", NULL, about->shard }, { "connection", NULL, about->connection },
+		{ "peer", about->peer, NULL }, { "stage", about->stage, NULL }, { "reason", about->reason, NULL },
+		{ "advice", about->advice, NULL },
+	};
+	struct timespec now;
+	struct tm utc;
+	size_t n = 1, len;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &utc);
+	fields[0] = (struct field){ .name = "time" };
+	len = strftime(fields[0].text, LINE_BYTES, "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(fields[0].text + len, LINE_BYTES - len, ".%06ldZ", now.tv_nsec / 1000);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct field *f = &fields[n];
+
+		if (!all[i].text && !all[i].number)
+			continue;
+		*f = (struct field){ .name = all[i].name, .number = all[i].number };
+		if (f->number)
+			snprintf(f->text, sizeof(f->text), "%u", *f->number);
+		else
+			utf8_show(all[i].text, f->text, sizeof(f->text));
+		n++;
+	}
+	return n;
+}
+
+/* Returns the length of the line with its newline. */
+static size_t format_line(char line[LINE_BYTES], enum log_level level, const struct log_fields *about, const char *text)
+{
+	size_t at = append(line, 0, priority(level), strlen(priority(level))), n, len;
+	struct field fields[FIELDS_MAX];
+
+	if (log_format != LOG_FMT_TEXT) {
+		n = add_fields(fields, level, about, text);
+		do {
+			len = log_format == LOG_FMT_JSON ? format_json(line, at, fields, n) :
+			      format_logfmt(line, at, fields, n);
+			halve_longest(fields, n);
+		} while (len >= LINE_BYTES);
+		if (len) {
+			line[len] = '\n';
+			return len + 1;
+		}
+	}
+	len = format_text(line, at, level, text);
+	line[len] = '\n';
+	return len + 1;
+}
+
+/* ---- writing and queueing */
 
 /* A line that cannot be written is lost, because there is no other place to report it. */
 static void write_line(const char *line, size_t len)
@@ -129,14 +304,12 @@ static bool take_line(void)
 static void report_dropped(void)
 {
 	uint64_t n = atomic_exchange_explicit(&ring.dropped, 0, memory_order_relaxed);
-	char line[LINE_BYTES];
-	int len;
+	char line[LINE_BYTES], text[128];
 
 	if (!n)
 		return;
-	len = snprintf(line, sizeof(line), "%.64s: warn: %llu log lines were dropped: stderr is read too slowly\n",
-		       log_program, (unsigned long long)n);
-	write_line(line, (size_t)len);
+	snprintf(text, sizeof(text), "%llu log lines were dropped: stderr is read too slowly", (unsigned long long)n);
+	write_line(line, format_line(line, LOG_LVL_WARN, &no_fields, text));
 }
 
 static void *run_writer(void *arg)
@@ -193,37 +366,39 @@ void log_stop(void)
 		atomic_store(&ring.running, false);
 }
 
-/* Returns the length of the line, which ends in a newline; 0 if there is nothing to write. */
-static size_t format_line(char line[LINE_BYTES], enum log_level level, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0)))
+static void write_event(enum log_level level, const struct log_fields *fields, const char *fmt, va_list ap)
 {
-	const char *name = level == LOG_LVL_ERROR ? "" : log_level_names[level];
-	char text[LINE_BYTES];
-	int n;
-
-	n = snprintf(line, LINE_BYTES, "%s: %s%s", log_program, name, *name ? ": " : "");
-	if (n < 0 || n >= LINE_BYTES - 2)
-		return 0;
-	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
-		return 0;
-	/* Escape the text, because parts of it may come from a peer. */
-	n += (int)strlen(utf8_show(text, line + n, LINE_BYTES - (size_t)n - 1));
-	line[n] = '\n';
-	return (size_t)n + 1;
-}
-
-void log_write(enum log_level level, const char *fmt, ...)
-{
-	char line[LINE_BYTES];
-	va_list ap;
+	char text[LINE_BYTES], line[LINE_BYTES];
 	size_t len;
 
-	if (!log_enabled(level))
+	if (vsnprintf(text, sizeof(text), fmt, ap) < 0)
 		return;
-	va_start(ap, fmt);
-	len = format_line(line, level, fmt, ap);
-	va_end(ap);
+	len = format_line(line, level, fields, text);
 	if (!atomic_load_explicit(&ring.running, memory_order_acquire))
 		write_line(line, len);
 	else if (!put_line(line, len))
 		atomic_fetch_add_explicit(&ring.dropped, 1, memory_order_relaxed);
+}
+
+void log_write(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!log_enabled(level))
+		return;
+	va_start(ap, fmt);
+	write_event(level, &no_fields, fmt, ap);
+	va_end(ap);
+}
+
+void log_write_event(enum log_level level, const struct log_fields *fields, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!log_enabled(level))
+		return;
+	va_start(ap, fmt);
+	write_event(level, fields, fmt, ap);
+	va_end(ap);
 }

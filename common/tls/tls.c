@@ -204,8 +204,9 @@ static void log_cut_off(struct tls *t)
 	if (!getpeername(t->socket.fd, (struct sockaddr *)&ss, &len) &&
 	    !addr_from_sockaddr((struct sockaddr *)&ss, &a))
 		addr_text(&a, peer);
-	log_warn("TLS: cut %s off: it sent %s; for %u s others like it are only counted", peer, t->text,
-		 (unsigned)(LOG_PAUSE_NS / NS_PER_S));
+	log_event(LOG_LVL_WARN, &(struct log_fields){ .peer = peer, .reason = t->text },
+		  "TLS: cut %s off: it sent %s; for %u s others like it are only counted", peer, t->text,
+		  (unsigned)(LOG_PAUSE_NS / NS_PER_S));
 }
 
 /* Called when OpenSSL can read nothing more: the socket is empty, or reading is paused, or the peer sent too much. */

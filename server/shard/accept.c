@@ -25,7 +25,8 @@ static void reject(struct shard *s, struct rdma_cm_id *id, enum refuse_code code
 	cm_id_destroy(id);
 	if (code < STATS_REFUSE_MAX)
 		counter_add(&s->stats.refused[code], 1);
-	log_debug("shard %u: RDMA request rejected: %s", s->index, refuse_code_name(code));
+	log_event(LOG_LVL_DEBUG, &(struct log_fields){ .shard = &s->index, .reason = refuse_code_name(code) },
+		  "shard %u: RDMA request rejected: %s", s->index, refuse_code_name(code));
 }
 
 /* The address in the request is only the peer's claim. It must be that of the TLS connection, and so must the address

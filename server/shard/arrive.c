@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/sock/sock.h"
+#include "server/shard/listen.h"
 #include "server/shard/shard_data.h"
 #include "server/shard/socket.h"
 
@@ -207,10 +208,7 @@ static void pause_accepting(struct arrivals *all, int err)
 	ev_io_stop(s->loop, &all->io);
 	ev_timer_set(&all->again, ACCEPT_RETRY_S, 0.);
 	ev_timer_start(s->loop, &all->again);
-	if (log_is_due(&s->accept_log_ns, NS_PER_S))
-		log_warn("shard %u: cannot accept a connection over TCP: %s; %s", s->index, strerror(err),
-			 err == EMFILE || err == ENFILE ? "raise the limit of open files (ulimit -n, fs.file-max)" :
-			 "this machine needs more memory");
+	listen_log_shortage(s, "over TCP", err);
 }
 
 static void on_accept(struct ev_loop *loop, ev_io *w, int revents)

@@ -28,7 +28,9 @@ static bool wait_or_end(struct conn *c, enum tls_io_status st)
 	if (st != TLS_IO_FAILED)
 		return st == TLS_IO_WAIT;
 	if (f->kind != FAIL_CLOSED)
-		log_debug("shard %u conn %u: TLS: %s", c->shard->index, c->index, tls_io_failure_text(&c->io));
+		log_event(LOG_LVL_DEBUG, &(struct log_fields){ .shard = &c->shard->index, .connection = &c->index,
+							       .reason = tls_io_failure_text(&c->io) },
+			  "shard %u conn %u: TLS: %s", c->shard->index, c->index, tls_io_failure_text(&c->io));
 	if (c->state == CONN_ST_REFUSE && f->kind == FAIL_CLOSED)
 		conn_close(c, CLOSE_REFUSED);
 	else
@@ -40,7 +42,8 @@ static bool wait_or_end(struct conn *c, enum tls_io_status st)
 static void log_failure(struct shard *s, const char *text)
 {
 	if (log_is_due(&s->failed_log_ns, NS_PER_S))
-		log_warn("shard %u: cannot serve a client: %s", s->index, text);
+		log_event(LOG_LVL_WARN, &(struct log_fields){ .shard = &s->index, .reason = text },
+			  "shard %u: cannot serve a client: %s", s->index, text);
 }
 
 /* Sends the REFUSE frame of `bytes` bytes that the caller has encoded in tls_io_frame. */
@@ -54,12 +57,17 @@ static void send_refusal(struct conn *c, enum refuse_code code, size_t bytes)
 
 static void note_refusal(struct conn *c, enum refuse_code code, const char *text)
 {
+	char peer[ADDR_TEXT_MAX];
+
 	if (code < STATS_REFUSE_MAX)
 		counter_add(&c->shard->stats.refused[code], 1);
 	if (code == REFUSE_INTERNAL)
 		log_failure(c->shard, text);
 	else
-		log_debug("shard %u conn %u: refused: %s (%s)", c->shard->index, c->index, refuse_code_name(code),
+		log_event(LOG_LVL_DEBUG, &(struct log_fields){
+				  .shard = &c->shard->index, .connection = &c->index,
+				  .peer = addr_text(&c->peer, peer), .reason = refuse_code_name(code) },
+			  "shard %u conn %u: refused: %s (%s)", c->shard->index, c->index, refuse_code_name(code),
 			  text);
 }
 

@@ -122,8 +122,8 @@ void conn_set_state(struct conn *c, enum conn_state to)
 	struct shard *s = c->shard;
 
 	assert(conn_edge_is_legal(c->state, to));
-	log_debug("shard %u conn %u: %s -> %s", s->index, c->index, conn_state_names[c->state],
-		  conn_state_names[to]);
+	log_event(LOG_LVL_DEBUG, &(struct log_fields){ .shard = &s->index, .connection = &c->index },
+		  "shard %u conn %u: %s -> %s", s->index, c->index, conn_state_names[c->state], conn_state_names[to]);
 	TAILQ_REMOVE(&s->lists[c->state], c, entry);
 	s->counts[c->state]--;
 	TAILQ_INSERT_TAIL(&s->lists[to], c, entry);
@@ -160,7 +160,8 @@ void conn_set_live(struct conn *c)
  * completions come from the device alone. The second time, stops waiting for the device. */
 static void give_up_waiting(struct conn *c)
 {
-	log_debug("shard %u conn %u: %s did not finish the close", c->shard->index, c->index,
+	log_event(LOG_LVL_DEBUG, &(struct log_fields){ .shard = &c->shard->index, .connection = &c->index },
+		  "shard %u conn %u: %s did not finish the close", c->shard->index, c->index,
 		  c->drain_overdue ? "the device" : "the peer");
 	if (c->drain_overdue)
 		rc_abandon(&c->link.rc);
@@ -404,7 +405,10 @@ void conn_fail(struct conn *c, enum fail_kind kind, int code)
 	if (c->state == CONN_ST_CLOSING || c->state == CONN_ST_DEAD || c->state == CONN_ST_FREE)
 		return;
 	fail_table_count(&c->shard->stats.failures, &f);
-	log_debug("client %s failed at %s: %s (%s)", addr_text(&c->peer, peer), stage_names[f.stage],
-		  fail_code_text(&f, text, sizeof(text)), fail_advice(&f));
+	log_event(LOG_LVL_DEBUG, &(struct log_fields){
+			  .shard = &c->shard->index, .connection = &c->index, .peer = addr_text(&c->peer, peer),
+			  .stage = stage_names[f.stage], .reason = fail_code_text(&f, text, sizeof(text)),
+			  .advice = fail_advice(&f) },
+		  "client %s failed at %s: %s (%s)", peer, stage_names[f.stage], text, fail_advice(&f));
 	begin_close(c, CLOSE_FAILED);
 }

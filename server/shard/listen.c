@@ -41,13 +41,14 @@
 static void count_turned_away(struct shard *s, int err)
 {
 	struct fail f = { .stage = STAGE_TLS_HANDSHAKE, .kind = FAIL_ERRNO, .code = err };
+	const char *reason = err == ENOBUFS ? "no room: all connection objects of this shard (its share of "
+		"--max-clients, and --max-handshakes) are in use" : strerror(err);
 
 	fail_table_count(&s->stats.failures, &f);
 	counter_add(&s->stats.closed[CLOSE_FAILED], 1);
 	if (log_is_due(&s->accept_log_ns, NS_PER_S))
-		log_warn("shard %u: closed a new TCP connection: %s", s->index,
-			 err == ENOBUFS ? "no room: all connection objects of this shard (its share of --max-clients, "
-			 "and --max-handshakes) are in use" : strerror(err));
+		log_event(LOG_LVL_WARN, &(struct log_fields){ .shard = &s->index, .reason = reason },
+			  "shard %u: closed a new TCP connection: %s", s->index, reason);
 }
 
 /* ---- room */
@@ -176,8 +177,9 @@ static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint
 	char text[ADDR_TEXT_MAX];
 
 	if (log_is_due(&s->listen.crowd_log_ns, CROWD_LOG_NS))
-		log_warn("shard %u: closed a TCP connection of %s, which has too many: %u of %llu %s",
-			 s->index, addr_host_text(peer, text), n, (unsigned long long)all, where);
+		log_event(LOG_LVL_WARN, &(struct log_fields){ .shard = &s->index, .peer = addr_host_text(peer, text) },
+			  "shard %u: closed a TCP connection of %s, which has too many: %u of %llu %s", s->index, text,
+			  n, (unsigned long long)all, where);
 }
 
 /* Closes a connection to make room. After the GRANT only TLS closes: the session stays. A client that has
@@ -381,13 +383,21 @@ static bool is_shortage(int err)
 	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
 }
 
+void listen_log_shortage(struct shard *s, const char *where, int err)
+{
+	const char *advice = err == EMFILE || err == ENFILE ?
+		"raise the limit of open files (ulimit -n, fs.file-max)" : "this machine needs more memory";
+
+	if (log_is_due(&s->accept_log_ns, NS_PER_S))
+		log_event(LOG_LVL_WARN, &(struct log_fields){ .shard = &s->index, .reason = strerror(err),
+							      .advice = advice },
+			  "shard %u: cannot accept a connection %s: %s; %s", s->index, where, strerror(err), advice);
+}
+
 static void pause_for_shortage(struct shard *s, int err)
 {
 	pause_accepting(s, ACCEPT_RETRY_NS);
-	if (log_is_due(&s->accept_log_ns, NS_PER_S))
-		log_warn("shard %u: cannot accept a connection on the TLS port: %s; %s", s->index, strerror(err),
-			 err == EMFILE || err == ENFILE ? "raise the limit of open files (ulimit -n, fs.file-max)" :
-			 "this machine needs more memory");
+	listen_log_shortage(s, "on the TLS port", err);
 }
 
 static void on_accept(struct ev_loop *loop, ev_io *w, int revents)

@@ -48,6 +48,9 @@ void listen_start(struct shard *s);
 void listen_resume(struct shard *s);
 /* Time until listen_resume should be called, in ns from `now_ns`; UINT64_MAX: nothing waits for it. */
 uint64_t listen_idle_ns(const struct shard *s, uint64_t now_ns);
+/* Logs, at most once a second, that the shard cannot accept connections `where` ("over TCP") because descriptors or
+ * memory are short (errno `err`), with what to do about it. */
+void listen_log_shortage(struct shard *s, const char *where, int err);
 /* Stops accepting TLS connections for good. May be called twice. */
 void listen_close(struct shard *s);
 

@@ -55,10 +55,12 @@ static void cut_off_reader(struct conn *c, uint64_t took_bytes)
 	char peer[ADDR_TEXT_MAX];
 
 	if (log_is_due(&s->probing.reader_log_ns, READER_LOG_NS))
-		log_warn("shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its "
-			 "answers in %.1f s (%u x --probe-interval), and must take %u a second", s->index,
-			 addr_text(&c->peer, peer), (unsigned long long)took_bytes,
-			 (double)(READ_INTERVALS * s->cfg->probe_interval_ns) / 1e9, READ_INTERVALS, READ_BYTES_PER_S);
+		log_event(LOG_LVL_WARN, &(struct log_fields){ .shard = &s->index, .connection = &c->index,
+							      .peer = addr_text(&c->peer, peer) },
+			  "shard %u: closed the connection of %s, which reads too slowly: it took %llu bytes of its "
+			  "answers in %.1f s (%u x --probe-interval), and must take %u a second", s->index, peer,
+			  (unsigned long long)took_bytes, (double)(READ_INTERVALS * s->cfg->probe_interval_ns) / 1e9,
+			  READ_INTERVALS, READ_BYTES_PER_S);
 	tcp_abort_on_close(c->link.sock.fd);
 	if (took_bytes)
 		conn_fail(c, FAIL_PROTOCOL, PROTO_NOT_RECEIVING);

@@ -6,11 +6,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <jansson.h>
 
 #include "common/base/log.h"
 
@@ -27,7 +31,9 @@ static int tear_down(void **state)
 	(void)state;
 	close(pair[0]);
 	close(pair[1]);
+	unsetenv("JOURNAL_STREAM");
 	log_init("prog", LOG_LVL_INFO);
+	log_set_format(LOG_FMT_TEXT);
 	return 0;
 }
 
@@ -170,6 +176,123 @@ LOG_TEST(write__program_name_too_long__no_overrun)
 	log_error("text");
 	release();
 	next_write();
+	assert_null(next_write());
+}
+
+/* ---- formats ---- */
+
+static const uint32_t shard = 3, connection = 17;
+static const struct log_fields fields = { .shard = &shard, .connection = &connection, .peer = "192.0.2.1:7",
+					  .reason = "timeout", .advice = "say \"more\"" };
+
+LOG_TEST(json__fields__one_object_a_line)
+{
+	const char *line;
+	json_t *o;
+
+	log_init("prog", LOG_LVL_INFO);
+	log_set_format(LOG_FMT_JSON);
+	capture();
+	log_event(LOG_LVL_WARN, &fields, "client \"%s\" failed\n\x1b", "x");
+	log_error("e");
+	log_always("a");
+	release();
+	line = next_write();
+	assert_non_null(line);
+	assert_int_equal(line[strlen(line) - 1], '\n');
+	assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+	o = json_loads(line, 0, NULL);
+	assert_non_null(o);
+	assert_int_equal(json_object_size(o), 9);
+	/* 2026-11-27T16:40:00.123456Z */
+	assert_int_equal(json_string_length(json_object_get(o, "time")), 27);
+	assert_string_equal(json_string_value(json_object_get(o, "level")), "warn");
+	assert_string_equal(json_string_value(json_object_get(o, "program")), "prog");
+	assert_string_equal(json_string_value(json_object_get(o, "message")), "client \"x\" failed\\x0a\\x1b");
+	assert_int_equal(json_integer_value(json_object_get(o, "shard")), 3);
+	assert_int_equal(json_integer_value(json_object_get(o, "connection")), 17);
+	assert_string_equal(json_string_value(json_object_get(o, "peer")), "192.0.2.1:7");
+	assert_string_equal(json_string_value(json_object_get(o, "reason")), "timeout");
+	assert_string_equal(json_string_value(json_object_get(o, "advice")), "say \"more\"");
+	json_decref(o);
+	for (int i = 0; i < 2; i++) {
+		o = json_loads(next_write(), 0, NULL);
+		assert_int_equal(json_object_size(o), 4);
+		assert_string_equal(json_string_value(json_object_get(o, "level")), i ? "notice" : "error");
+		json_decref(o);
+	}
+	assert_null(next_write());
+}
+
+LOG_TEST(logfmt__fields__quoted_where_needed)
+{
+	char *got;
+
+	log_init("prog", LOG_LVL_INFO);
+	log_set_format(LOG_FMT_LOGFMT);
+	capture();
+	log_event(LOG_LVL_WARN, &fields, "no\nluck");
+	release();
+	got = strchr(next_write(), ' ');
+	assert_string_equal(got, " level=warn program=prog message=\"no\\\\x0aluck\" shard=3 connection=17 "
+			    "peer=192.0.2.1:7 reason=timeout advice=\"say \\\"more\\\"\"\n");
+	assert_null(next_write());
+}
+
+/* The message is cut, and the fields stay. */
+LOG_TEST(json_and_logfmt__too_long__message_cut)
+{
+	char text[3000];
+
+	log_init("prog", LOG_LVL_INFO);
+	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
+		memcpy(text + i, "\xc3\xa9", 3);
+	for (int format = LOG_FMT_JSON; format <= LOG_FMT_LOGFMT; format++) {
+		const char *line;
+		json_t *o;
+
+		log_set_format((enum log_format)format);
+		capture();
+		log_event(LOG_LVL_WARN, &fields, "%s\"", text);
+		release();
+		line = next_write();
+		assert_non_null(line);
+		assert_in_range(strlen(line), 500, 1024);
+		assert_int_equal(line[strlen(line) - 1], '\n');
+		assert_non_null(strstr(line, "timeout"));
+		if (format == LOG_FMT_JSON) {
+			o = json_loads(line, 0, NULL);
+			assert_non_null(o);
+			assert_int_equal(json_object_size(o), 9);
+			json_decref(o);
+		}
+	}
+}
+
+LOG_TEST(journal__each_level__its_priority)
+{
+	static const char *const begins[] = { "<5>prog: n\n", "<3>prog: e\n", "<4>prog: warn: w\n",
+					      "<6>prog: info: i\n", "<7>prog: debug: d\n" };
+	char stream[64];
+	struct stat st;
+
+	capture();
+	fstat(STDERR_FILENO, &st);
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	log_init("prog", LOG_LVL_DEBUG);
+	log_always("n");
+	log_error("e");
+	log_warn("w");
+	log_info("i");
+	log_debug("d");
+	setenv("JOURNAL_STREAM", "1:2", 1);	/* stderr was redirected to something else */
+	log_init("prog", LOG_LVL_DEBUG);
+	log_error("e");
+	release();
+	for (int i = 0; i < 5; i++)
+		assert_string_equal(next_write(), begins[i]);
+	assert_string_equal(next_write(), "prog: e\n");
 	assert_null(next_write());
 }
 
