@@ -170,6 +170,8 @@ install: all man
 	install $(PROGRAMS) $(DESTDIR)$(prefix)/bin
 	install -d $(DESTDIR)$(prefix)/share/rampart/suites
 	install -m 644 docs/suites/*.json $(DESTDIR)$(prefix)/share/rampart/suites
+	install -d $(DESTDIR)$(prefix)/share/rampart/monitoring
+	install -m 644 deploy/prometheus/rampart.rules.yml deploy/grafana/rampart.json $(DESTDIR)$(prefix)/share/rampart/monitoring
 	install -d $(DESTDIR)$(prefix)/lib/systemd/system
 	sed 's|=/usr/bin/|=$(prefix)/bin/|; s|/etc/rampart/|$(sysconfdir)/rampart/|' deploy/systemd/rampart-server.service \
 		>$(DESTDIR)$(prefix)/lib/systemd/system/rampart-server.service

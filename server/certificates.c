@@ -203,11 +203,13 @@ static void warn_of_end(const struct mortal *m)
 	if (left >= DAY_S)
 		snprintf(days, sizeof(days), "%lld days", (long long)(left / DAY_S));
 	if (left <= 0)
-		log_warn("%s %s has expired (%s), so that %s: %s", m->name, m->file, time_text(m->expires_at, text),
-			 m->effect, m->remedy);
+		log_event(LOG_LVL_WARN, &(struct log_fields){ .advice = m->remedy },
+			  "%s %s has expired (%s), so that %s: %s", m->name, m->file, time_text(m->expires_at, text),
+			  m->effect, m->remedy);
 	else
-		log_warn("%s %s expires in %s (%s): %s", m->name, m->file, days, time_text(m->expires_at, text),
-			 m->remedy);
+		log_event(LOG_LVL_WARN, &(struct log_fields){ .advice = m->remedy },
+			  "%s %s expires in %s (%s): %s", m->name, m->file, days, time_text(m->expires_at, text),
+			  m->remedy);
 }
 
 static void warn_of_expiry(const struct certificates *c)
@@ -390,6 +392,12 @@ static json_t *time_json(int64_t seconds)
 	char text[TIME_TEXT_BYTES];
 
 	return seconds == INT64_MAX ? json_null() : json_string(time_text(seconds, text));
+}
+
+void certificates_dates(const struct certificates *c, int64_t *certificate, int64_t *list)
+{
+	*certificate = c ? c->dates.cert_expires_at : INT64_MAX;
+	*list = c ? c->dates.crl_expires_at : INT64_MAX;
 }
 
 json_t *certificates_expiry_json(const struct certificates *c)

@@ -38,6 +38,9 @@ void certificates_start(struct certificates *c);
  * has changed then. The log's lines begin with `why`. */
 bool certificates_reload(struct certificates *c, const char *why);
 
+/* When the first of the server's certificates and of its revocation lists expire, in seconds since 1970; INT64_MAX: not
+ * known. `c` may be NULL. */
+void certificates_dates(const struct certificates *c, int64_t *certificate, int64_t *list);
 /* The object `certificates` of STATS. `c` may be NULL: unknown. */
 json_t *certificates_json(const struct certificates *c);
 /* Time at which the first of the server's certificates expires, as in reports; null if that is not known. */

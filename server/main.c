@@ -16,6 +16,7 @@
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/host/place.h"
+#include "common/metrics/exporter.h"
 #include "common/port/port.h"
 #include "common/rdma/registrar.h"
 #include "common/wire/psn.h"
@@ -23,6 +24,7 @@
 #include "server/config/config.h"
 #include "server/config/limits.h"
 #include "server/control.h"
+#include "server/metrics.h"
 #include "server/report.h"
 #include "server/sandbox.h"
 #include "server/service.h"
@@ -37,6 +39,7 @@ struct main_loop {
 	struct control *control;
 	struct certificates *certificates;
 	struct service *service;
+	struct exporter *exporter;	/* NULL: none */
 	bool failed[RAILS_MAX];	/* rails that were given up */
 	uint32_t n_failed;
 	ev_timer stats;
@@ -255,6 +258,10 @@ static int start_server(struct main_loop *m, char *err, size_t err_size)
 		snprintf(err, err_size, "this machine is out of memory");
 		return -ENOMEM;
 	}
+	ret = server->cfg->metrics ? exporter_new(ev_default_loop(0), &server->cfg->metrics_addr, metrics_text, server,
+						  &m->exporter, err, err_size) : 0;
+	if (ret)
+		return ret;
 	ret = server->cfg->region_bytes ? registrar_new(&server->registrar) : 0;
 	if (ret) {
 		snprintf(err, err_size, "cannot start a thread: %s; see the limits of processes and memory (ulimit -a)",
@@ -278,7 +285,7 @@ static int enter_sandbox(const struct server_config *cfg, char *err, size_t err_
 }
 
 /* Prints the line that says the server is ready and on which ports. False, with errno set, if that fails. */
-static bool print_ready(const struct server *server)
+static bool print_ready(const struct server *server, const struct exporter *exporter)
 {
 	const struct server_config *cfg = server->cfg;
 	char text[ADDR_TEXT_MAX];
@@ -296,7 +303,10 @@ static bool print_ready(const struct server *server)
 	printf(" device=");
 	for (uint32_t i = 0; i < cfg->n_rails; i++)
 		printf("%s%s", i ? "," : "", *server->devices[i].name ? server->devices[i].name : "none");
-	printf(" shards=%u max_clients=%llu\n", server->n_shards, (unsigned long long)cfg->max_clients);
+	printf(" shards=%u max_clients=%llu", server->n_shards, (unsigned long long)cfg->max_clients);
+	if (exporter)
+		printf(" metrics=%s", addr_text(exporter_addr(exporter), text));
+	putchar('\n');
 	return fflush(stdout) == 0 && !ferror(stdout);
 }
 
@@ -322,6 +332,7 @@ static int finish(struct main_loop *m)
 		if (status && !ret)
 			ret = status;
 	}
+	exporter_free(m->exporter);
 	control_free(m->control);
 	certificates_free(m->certificates);
 	service_free(m->service);
@@ -355,7 +366,7 @@ static bool wait_for_signal(struct main_loop *m)
 	if (geteuid() == 0)
 		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock "
 			 "enough memory (ulimit -l)");
-	if (!print_ready(m->server)) {
+	if (!print_ready(m->server, m->exporter)) {
 		log_error("cannot write the ready line to stdout: %s", strerror(errno));
 		return false;
 	}
@@ -438,6 +449,7 @@ int main(int argc, char **argv)
 	}
 	json_memory_watch();
 	log_init("rdma_server", (enum log_level)cfg.log_level);
+	log_set_format((enum log_format)cfg.log_format);
 	signal(SIGPIPE, SIG_IGN);
 	log_start();
 	protect_memory(&cfg);

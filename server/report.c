@@ -50,6 +50,7 @@ static const struct sum event_sums[] = {
 };
 static const struct sum qp_sums[] = {
 	NAMED("exist", qps), NAMED("free", qps_free), NAMED("in_use", qps_in_use),
+	NAMED("in_use_peak", qps_in_use_peak),
 	NAMED("quarantined", qps_quarantined), NAMED("hits", qp_hits), NAMED("misses", qp_misses),
 	NAMED("exhausted", qp_exhausted), NAMED("recycled", qp_recycled),
 };
@@ -119,8 +120,7 @@ struct report_mark {
 	size_t bytes;
 };
 
-/* The histograms of a stage, summed over all shards. NULL when out of memory. */
-static struct hist *stage_hist(const struct server *server, int stage)
+struct hist *report_stage(const struct server *server, int stage)
 {
 	struct hist *h;
 
@@ -148,7 +148,8 @@ static struct hist *since_mark(const struct hist *now, const json_t *marked)
 
 static json_t *stage_json(const struct server *server, const struct report_mark *mark, int stage)
 {
-	struct hist *now = stage_hist(server, stage), *diff = now && mark ? since_mark(now, mark->stages[stage]) : NULL;
+	struct hist *now = report_stage(server, stage);
+	struct hist *diff = now && mark ? since_mark(now, mark->stages[stage]) : NULL;
 	const struct hist *shown = mark ? diff : now;
 	json_t *o = shown ? latency_json(shown) : json_null();
 
@@ -272,12 +273,20 @@ static json_t *stages_json(const struct server *server, const struct report_mark
 
 json_t *report_stats(const struct server *server, const struct report_mark *mark)
 {
-	return json_pack("{s:i, s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", 1,
+	json_t *o = report_counts(server);
+
+	if (o)
+		json_object_set_new(o, "stages_ns", stages_json(server, mark));
+	return o;
+}
+
+json_t *report_counts(const struct server *server)
+{
+	return json_pack("{s:i, s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema_version", 1,
 			 "uptime_s", (double)(clock_now_ns() - server->started_ns) / 1e9,
 			 "started_ns", (json_int_t)server->started_ns,
 			 "clients", SUMS_JSON(server, client_sums), "events", events_json(server),
-			 "shards", shards_json(server), "stages_ns", stages_json(server, mark),
-			 "resources", resources_json(server), "network",
+			 "shards", shards_json(server), "resources", resources_json(server), "network",
 			 port_read_all(server->ports, server->n_ports), "pools", pools_json(server),
 			 "certificates", certificates_json(server->certificates),
 			 "effective", effective_json(server), "failures", failures_json(server));
@@ -341,7 +350,7 @@ json_t *report_info(const struct server *server)
 /* A stage's histogram of all shards, packed for a mark. NULL when out of memory. */
 static json_t *packed_stage(const struct server *server, int stage)
 {
-	struct hist *h = stage_hist(server, stage);
+	struct hist *h = report_stage(server, stage);
 	json_t *o = h ? hist_pack(h) : NULL;
 
 	hist_free(h);

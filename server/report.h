@@ -14,6 +14,8 @@
 
 #include "server/shard/shard_data.h"
 
+struct hist;
+
 /* A copy of the stage histograms at one moment. */
 struct report_mark;
 
@@ -24,6 +26,11 @@ void report_mark_free(struct report_mark *m);	/* NULL-safe */
 
 /* STATS. Stage histograms start at `mark` (NULL: server start). The caller owns it; NULL when out of memory. */
 json_t *report_stats(const struct server *server, const struct report_mark *mark);
+/* STATS without the stage histograms. The caller owns it; NULL when out of memory. */
+json_t *report_counts(const struct server *server);
+/* The histograms of a stage (enum server_stage) since the server's start, summed over all shards, in ns. The caller
+ * frees it; NULL when out of memory. */
+struct hist *report_stage(const struct server *server, int stage);
 /* INFO. The caller owns it; NULL when out of memory. */
 json_t *report_info(const struct server *server);
 

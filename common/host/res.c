@@ -121,6 +121,27 @@ int res_usage_self(struct res_usage *out)
 	return 0;
 }
 
+int res_thread_cpu(uint64_t tid, uint64_t *out_ns)
+{
+	char path[64], text[1024];
+	const char *at;
+	uint64_t user, system;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%llu/stat", (unsigned long long)tid);
+	err = read_text(path, text, sizeof(text));
+	if (err)
+		return err;
+	/* The name before it may contain blanks; utime and stime are fields 14 and 15. */
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 14; field++)
+		at = strchr(at + 1, ' ');
+	if (!at || !proc_text_take(&at, &user) || !proc_text_take(&at, &system))
+		return -EIO;
+	*out_ns = (user + system) * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+	return 0;
+}
+
 int res_heap_bytes(uint64_t *out)
 {
 #if __GLIBC_PREREQ(2, 33)

@@ -23,6 +23,10 @@ struct res_usage {
 /* Fills *out for this process. Returns 0, or -errno with *out unchanged. */
 int res_usage_self(struct res_usage *out) __attribute__((warn_unused_result));
 
+/* CPU time of a thread of this process since its start, in ns, as exact as the kernel's clock ticks; `tid` as gettid(2)
+ * gives it. Returns 0 or -errno; -EIO if its stat file is not as proc(5) says. */
+int res_thread_cpu(uint64_t tid, uint64_t *out_ns) __attribute__((warn_unused_result));
+
 /* CPU time of the whole machine since boot, summed over all CPUs. Soft-RoCE works in softirqs and kernel threads, which
  * are not charged to any process. */
 struct res_machine_cpu {

@@ -15,6 +15,7 @@
 #include "common/wire/frame.h"
 #include "common/base/paths.h"
 #include "common/host/place.h"
+#include "common/metrics/exporter.h"
 #include "common/rdma/dev.h"
 
 #define CLIENTS_OF_HOST_MAX 100000
@@ -337,6 +338,8 @@ int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *
 		ret = c->slo_text ? slo_parse(c->slo_text, &c->slo, err, err_size) : 0;
 	if (!ret)
 		ret = parse_price(c, err, err_size);
+	if (!ret && c->metrics)
+		ret = exporter_parse(c->metrics, &c->metrics_addr, err, err_size);
 	if (ret)
 		return ret;
 	choose_clients(c, argc, argv);

@@ -112,6 +112,8 @@ struct loadgen_config {
 	uint64_t step_timeout_ns;	/* to connect all clients of a step; 0: derived */
 	const char *output;
 	const char *name;
+	const char *metrics, *metrics_textfile;	/* NULL: none */
+	struct addr metrics_addr;
 	const char *json, *junit;
 	struct opt_texts compare;	/* KEY=A,B each */
 	struct opt_texts compare_sets;	/* NAME:KEY=A,KEY=B each */

@@ -9,71 +9,17 @@
 
 #include "common/base/json_at.h"
 #include "common/base/rails.h"
+#include "common/port/figures.h"
 #include "common/port/port.h"
 
-#define NAMES_MAX 3
 #define UNKNOWN_RATIO 0.9	/* an interface that saw a smaller share of the device's packets did not carry them */
 
-/* Names of a figure's counters by driver. The counters are defined in the kernel:
- * drivers/infiniband/sw/rxe/rxe_hw_counters.c, hw/bnxt_re/hw_counters.c, hw/efa/efa_verbs.c, hw/mlx5/counters.c and
- * core/sysfs.c. mlx5's are explained in NVIDIA's "Understanding mlx5 Linux Counters and Status Parameters". */
-struct figure {
-	const char *name;
-	struct {
-		const char *names[NAMES_MAX];	/* counters that are added up */
-		double unit;
-	} of[4];				/* the first element with any counter present is used */
-};
-
-static const struct figure figures[] = {
-	/* port_*_data are "divided by 4": Documentation/ABI/stable/sysfs-class-infiniband */
-	{ "bytes_out", { { { "port_xmit_data" }, 4 }, { { "tx_bytes" }, 1 } } },
-	{ "bytes_in", { { { "port_rcv_data" }, 4 }, { { "rx_bytes" }, 1 } } },
-	{ "packets_out", { { { "port_xmit_packets" }, 1 }, { { "tx_pkts" }, 1 }, { { "sent_pkts" }, 1 } } },
-	{ "packets_in", { { { "port_rcv_packets" }, 1 }, { { "rx_pkts" }, 1 }, { { "rcvd_pkts" }, 1 } } },
-	{ "retransmits", { { { "packet_seq_err", "implied_nak_seq_err", "local_ack_timeout_err" }, 1 },
-			   { { "to_retransmits", "seq_err_naks_rcvd" }, 1 },
-			   { { "retrans_pkts" }, 1 }, { { "completer_retry_err" }, 1 } } },
-	{ "retries_exceeded", { { { "req_transport_retries_exceeded", "req_rnr_retries_exceeded" }, 1 },
-				{ { "max_retry_exceeded" }, 1 },
-				{ { "retry_exceeded_err", "retry_rnr_exceeded_err" }, 1 } } },
-	{ "rnr_naks_sent", { { { "out_of_buffer" }, 1 }, { { "rx_out_of_buffer" }, 1 }, { { "send_rnr_err" }, 1 } } },
-	{ "rnr_naks_received", { { { "rnr_nak_retry_err" }, 1 }, { { "rnr_naks_rcvd" }, 1 },
-				 { { "rcvd_rnr_err" }, 1 } } },
-	{ "out_of_sequence", { { { "out_of_sequence" }, 1 }, { { "oos_drop_count" }, 1 },
-			       { { "out_of_seq_request" }, 1 } } },
-	{ "duplicate_requests", { { { "duplicate_request" }, 1 }, { { "dup_req" }, 1 } } },
-	{ "ecn_marked", { { { "np_ecn_marked_roce_packets" }, 1 }, { { "rx_ecn_marked_pkts" }, 1 } } },
-	{ "cnps_sent", { { { "np_cnp_sent" }, 1 }, { { "tx_cnp_pkts" }, 1 } } },
-	{ "cnps_received", { { { "rp_cnp_handled", "rp_cnp_ignored" }, 1 }, { { "rx_cnp_pkts" }, 1 } } },
-	/* ticks in which data waited to be sent because of missing credits or a pause */
-	{ "transmit_waits", { { { "port_xmit_wait" }, 1 } } },
-};
-#define FIGURES (sizeof(figures) / sizeof(figures[0]))
-enum { BYTES_OUT, BYTES_IN, PACKETS_OUT, PACKETS_IN };	/* indices of the first figures */
-
 struct growth {
-	double v[FIGURES];
+	double v[PORT_FIGURES];
 	bool loopback;
 	const char *bytes_source, *packets_source, *line_source;	/* NULL: not known */
 	double other_packets, line_bits_per_s, used_ratio;
 };
-
-double network_growth(const json_t *begin, const json_t *end)
-{
-	json_int_t a = json_integer_value(begin), b = json_integer_value(end);
-
-	if (!json_is_integer(begin) || !json_is_integer(end) || a < 0 || b < 0 || b == UINT32_MAX)
-		return NAN;
-	if (b >= a)
-		return (double)(b - a);
-	return a <= UINT32_MAX && a > INT32_MAX && b <= INT32_MAX ? (double)(b - a) + 0x1p32 : NAN;
-}
-
-static double growth_at(const json_t *begin, const json_t *end, const char *name)
-{
-	return network_growth(json_object_get(begin, name), json_object_get(end, name));
-}
 
 /* Seconds between two readings, by their machine's monotonic clock, which may have run for years; NAN: not known. */
 static double window_of(const json_t *begin, const json_t *end)
@@ -94,45 +40,27 @@ static double amount(const json_t *o, const char *name)
 	return v >= 0 && v < 0x1p53 ? v : NAN;
 }
 
-static double figure_of(const struct figure *f, const json_t *begin, const json_t *end)
-{
-	for (size_t i = 0; i < sizeof(f->of) / sizeof(f->of[0]) && f->of[i].unit > 0; i++) {
-		double sum = 0;
-		bool any = false;
-
-		for (size_t k = 0; k < NAMES_MAX && f->of[i].names[k]; k++) {
-			if (!json_object_get(end, f->of[i].names[k]))
-				continue;
-			sum += growth_at(begin, end, f->of[i].names[k]) * f->of[i].unit;
-			any = true;
-		}
-		if (any)
-			return sum;
-	}
-	return NAN;
-}
-
 /* A software device sends through its network interface, unless both ends are on one machine: then the driver delivers
  * the packets itself, or the kernel's loopback interface carries them. */
 static void add_netdev(struct growth *g, const json_t *begin, const json_t *end)
 {
-	double out = growth_at(begin, end, "tx_packets"), in = growth_at(begin, end, "rx_packets");
+	double out = port_growth_at(begin, end, "tx_packets"), in = port_growth_at(begin, end, "rx_packets");
 
-	if (g->v[PACKETS_OUT] + g->v[PACKETS_IN] > 0 && out +
-	    in < UNKNOWN_RATIO * (g->v[PACKETS_OUT] + g->v[PACKETS_IN]))
+	if (g->v[PORT_PACKETS_OUT] + g->v[PORT_PACKETS_IN] > 0 && out +
+	    in < UNKNOWN_RATIO * (g->v[PORT_PACKETS_OUT] + g->v[PORT_PACKETS_IN]))
 		g->loopback = true;
 	if (g->loopback)
 		return;
-	g->v[BYTES_OUT] = growth_at(begin, end, "tx_bytes");
-	g->v[BYTES_IN] = growth_at(begin, end, "rx_bytes");
-	if (isfinite(g->v[BYTES_OUT] + g->v[BYTES_IN]))
+	g->v[PORT_BYTES_OUT] = port_growth_at(begin, end, "tx_bytes");
+	g->v[PORT_BYTES_IN] = port_growth_at(begin, end, "rx_bytes");
+	if (isfinite(g->v[PORT_BYTES_OUT] + g->v[PORT_BYTES_IN]))
 		g->bytes_source = "netdev";
-	if (isfinite(g->v[PACKETS_OUT] + g->v[PACKETS_IN])) {
-		g->other_packets = fmax(out + in - g->v[PACKETS_OUT] - g->v[PACKETS_IN], 0);
+	if (isfinite(g->v[PORT_PACKETS_OUT] + g->v[PORT_PACKETS_IN])) {
+		g->other_packets = fmax(out + in - g->v[PORT_PACKETS_OUT] - g->v[PORT_PACKETS_IN], 0);
 		return;
 	}
-	g->v[PACKETS_OUT] = out;
-	g->v[PACKETS_IN] = in;
+	g->v[PORT_PACKETS_OUT] = out;
+	g->v[PORT_PACKETS_IN] = in;
 	if (isfinite(out + in))
 		g->packets_source = "netdev";
 }
@@ -140,7 +68,7 @@ static void add_netdev(struct growth *g, const json_t *begin, const json_t *end)
 static void find_line(struct growth *g, const json_t *end, double window_s)
 {
 	g->line_bits_per_s = port_line_bits_per_s(end, &g->line_source);
-	g->used_ratio = fmax(g->v[BYTES_OUT], g->v[BYTES_IN]) * 8 / window_s / g->line_bits_per_s;
+	g->used_ratio = fmax(g->v[PORT_BYTES_OUT], g->v[PORT_BYTES_IN]) * 8 / window_s / g->line_bits_per_s;
 }
 
 static void grow(struct growth *g, const json_t *begin, const json_t *end, double window_s, bool loopback)
@@ -149,20 +77,20 @@ static void grow(struct growth *g, const json_t *begin, const json_t *end, doubl
 	bool software = json_is_true(json_object_get(end, "software"));
 
 	*g = (struct growth){ .loopback = loopback, .other_packets = NAN, .line_bits_per_s = NAN };
-	for (size_t i = 0; i < FIGURES; i++)
-		g->v[i] = figure_of(&figures[i], a, b);
-	if (isfinite(g->v[BYTES_OUT] + g->v[BYTES_IN]))
+	for (size_t i = 0; i < PORT_FIGURES; i++)
+		g->v[i] = port_figure_growth(&port_figures[i], a, b);
+	if (isfinite(g->v[PORT_BYTES_OUT] + g->v[PORT_BYTES_IN]))
 		g->bytes_source = "rdma_counters";
-	if (isfinite(g->v[PACKETS_OUT] + g->v[PACKETS_IN]))
+	if (isfinite(g->v[PORT_PACKETS_OUT] + g->v[PORT_PACKETS_IN]))
 		g->packets_source = "rdma_counters";
 	if (software && !g->bytes_source)
 		add_netdev(g, json_object_get(begin, "netdev_counters"), json_object_get(end, "netdev_counters"));
 	/* A port does not carry what its device sends to itself, but a software device still counts the packets. */
 	if (g->loopback) {
-		g->v[BYTES_OUT] = g->v[BYTES_IN] = NAN;
+		g->v[PORT_BYTES_OUT] = g->v[PORT_BYTES_IN] = NAN;
 		g->bytes_source = "loopback";
 		if (!software) {
-			g->v[PACKETS_OUT] = g->v[PACKETS_IN] = NAN;
+			g->v[PORT_PACKETS_OUT] = g->v[PORT_PACKETS_IN] = NAN;
 			g->packets_source = "loopback";
 		}
 	}
@@ -181,10 +109,10 @@ static void set_figures(json_t *o, const struct growth *g, double window_s)
 	json_object_set_new(o, "loopback", json_boolean(g->loopback));
 	json_object_set_new(o, "bytes_source", text_or_null(g->bytes_source));
 	json_object_set_new(o, "packets_source", text_or_null(g->packets_source));
-	for (size_t i = 0; i < FIGURES; i++)
-		json_object_set_new(o, figures[i].name, json_whole(g->v[i]));
-	json_object_set_new(o, "bytes_out_per_s", json_number(g->v[BYTES_OUT] / window_s));
-	json_object_set_new(o, "bytes_in_per_s", json_number(g->v[BYTES_IN] / window_s));
+	for (size_t i = 0; i < PORT_FIGURES; i++)
+		json_object_set_new(o, port_figures[i].name, json_whole(g->v[i]));
+	json_object_set_new(o, "bytes_out_per_s", json_number(g->v[PORT_BYTES_OUT] / window_s));
+	json_object_set_new(o, "bytes_in_per_s", json_number(g->v[PORT_BYTES_IN] / window_s));
 	json_object_set_new(o, "other_packets", json_whole(g->other_packets));
 	json_object_set_new(o, "line_bits_per_s", json_number(g->line_bits_per_s));
 	json_object_set_new(o, "used_ratio", json_number(g->used_ratio));
@@ -207,7 +135,7 @@ static json_t *raw_json(const json_t *begin, const json_t *end)
 	double by;
 
 	json_object_foreach((json_t *)end, name, v) {
-		by = network_growth(json_object_get(begin, name), v);
+		by = port_growth(json_object_get(begin, name), v);
 		if (isfinite(by) && is_name(name) && json_object_size(o) < PORT_FILES_MAX)
 			json_object_set_new(o, name, json_whole(by));
 	}
@@ -253,7 +181,7 @@ static const char *same_or_mixed(const char *a, const char *b)
 
 static void add_growth(struct growth *sum, const struct growth *g)
 {
-	for (size_t i = 0; i < FIGURES; i++)
+	for (size_t i = 0; i < PORT_FIGURES; i++)
 		sum->v[i] += g->v[i];
 	sum->loopback |= g->loopback;
 	sum->bytes_source = same_or_mixed(sum->bytes_source, g->bytes_source);
@@ -316,8 +244,8 @@ static const char *source_at(const json_t *side, const char *name)
 
 static void read_growth(const json_t *side, struct growth *g)
 {
-	for (size_t i = 0; i < FIGURES; i++)
-		g->v[i] = amount(side, figures[i].name);
+	for (size_t i = 0; i < PORT_FIGURES; i++)
+		g->v[i] = amount(side, port_figures[i].name);
 	g->loopback = json_is_true(json_object_get(side, "loopback"));
 	g->bytes_source = source_at(side, "bytes_source");
 	g->packets_source = source_at(side, "packets_source");
@@ -334,8 +262,9 @@ bool network_side_is_sound(const json_t *side)
 		return true;
 	if (!(amount(side, "window_s") > 0) || !json_is_boolean(json_object_get(side, "loopback")))
 		return false;
-	for (size_t i = 0; i < FIGURES; i++)
-		if (!json_is_null(json_object_get(side, figures[i].name)) && isnan(amount(side, figures[i].name)))
+	for (size_t i = 0; i < PORT_FIGURES; i++)
+		if (!json_is_null(json_object_get(side, port_figures[i].name)) &&
+		    isnan(amount(side, port_figures[i].name)))
 			return false;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!json_is_null(json_object_get(side, others[i])) && isnan(amount(side, others[i])))

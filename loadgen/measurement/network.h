@@ -19,8 +19,4 @@ json_t *network_side_merge(const json_t *a, const json_t *b);
 /* True if `side` has the form that network_side_json gives it; its ports are not checked. */
 bool network_side_is_sound(const json_t *side);
 
-/* A counter's growth, allowing for one wrap at 2^32. NAN if it stands at UINT32_MAX, because 32-bit counters of
- * InfiniBand ports stop there (IBTA 16.1.3.5), or if it went back in any other way. */
-double network_growth(const json_t *begin, const json_t *end);
-
 #endif

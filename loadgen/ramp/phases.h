@@ -86,6 +86,7 @@ struct ramp {
 	struct alone alone;
 	struct step_files files;
 	struct progress progress;
+	struct run_metrics *metrics;	/* NULL: none are wanted */
 	struct watching watching;
 	struct floors floors;
 	struct team *team;		/* owned by the caller; NULL: the run has this host only */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_at.h"
 #include "common/base/utf8.h"
 #include "common/hist/hist.h"
 #include "loadgen/ramp/phases.h"
@@ -32,6 +33,61 @@ static void traffic_text(const struct ramp *r, char *text, size_t size)
 	if (hist_supports(interval, 99))
 		snprintf(text + strlen(text), size - strlen(text), ", p99 %.0f us",
 			 (double)hist_percentile(interval, 99) / 1e3);
+}
+
+/* The newest interval of the measured time; null outside it. */
+static json_t *interval_json(const struct ramp *r)
+{
+	const struct step *s = r->current.step;
+	const struct hist *interval = r->current.interval;
+
+	if (!s || r->phase != RAMP_MEASURE || s->intervals.n == 0 || r->cfg->wl->idle)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "messages_per_s",
+			 json_number(s->intervals.v[s->intervals.n - 1].messages_per_s), "p50_ns",
+			 hist_count(interval) ? json_integer((json_int_t)hist_percentile(interval, 50)) : json_null(),
+			 "p99_ns", hist_supports(interval, 99) ?
+			 json_integer((json_int_t)hist_percentile(interval, 99)) : json_null());
+}
+
+static json_t *criteria_json(const json_t *verdict)
+{
+	json_t *counts = json_object(), *criterion;
+	size_t i;
+
+	json_array_foreach(verdict, i, criterion) {
+		const char *result = json_text_at(criterion, "result");
+
+		if (result)
+			json_object_set_new(counts, result, json_integer(json_integer_value(
+				json_object_get(counts, result)) + 1));
+	}
+	return counts;
+}
+
+json_t *progress_json(const void *ramp)
+{
+	const struct ramp *r = ramp;
+	const struct step *s = r->current.step;
+	const json_t *steps = r->outcome->steps;
+	double server = series_cpus(r->outcome->series, SIDE_SERVER);
+	double generator = series_cpus(r->outcome->series, SIDE_GENERATOR);
+	json_t *o = json_pack("{s:s, s:i, s:I, s:o, s:o, s:I, s:{s:o, s:o}}", "phase", ramp_phase_name(r), "step",
+			      (int)r->step_number, "steps_done", (json_int_t)json_array_size(steps), "interval",
+			      interval_json(r), "criteria", criteria_json(r->outcome->verdict), "target",
+			      (json_int_t)(s ? s->target : 0), "cpus", "server", json_number(server),
+			      "generator", json_number(generator));
+
+	if (o && s) {
+		json_object_set_new(o, "connecting", json_integer((json_int_t)CREW_SUM(&r->crew, connecting)));
+		json_object_set_new(o, "live", json_integer((json_int_t)CREW_SUM(&r->crew, live)));
+		json_object_set_new(o, "failed", json_integer((json_int_t)CREW_SUM(&r->crew, failed)));
+		json_object_set_new(o, "dropped", json_integer((json_int_t)CREW_SUM(&r->crew, dropped)));
+		json_object_set_new(o, "offered_per_s", s->rate ? json_integer((json_int_t)s->rate) : json_null());
+	}
+	if (o && json_array_size(steps))
+		json_object_set(o, "last", json_array_get(steps, json_array_size(steps) - 1));
+	return o;
 }
 
 static void connect_text(const struct ramp *r, char *text, size_t size)

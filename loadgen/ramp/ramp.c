@@ -22,6 +22,7 @@
 #include "loadgen/cluster/team.h"
 #include "loadgen/output/load_hosts.h"
 #include "loadgen/output/results.h"
+#include "loadgen/output/run_metrics.h"
 #include "loadgen/worker/connector.h"
 
 /* Interval of requests in long phases, because the server closes a silent control session after 600 s. Not shorter,
@@ -258,6 +259,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
 	gates_tick(r);
 	if (r->phase < RAMP_DONE)
 		progress_show(&r->progress, r, ramp_phase_name(r));
+	run_metrics_write(r->metrics, false);
 	ev_timer_again(loop, w);
 }
 
@@ -458,11 +460,15 @@ static int run_phases(struct ramp *r, char *err, size_t err_size)
 	int ret;
 
 	start_watchers(r);
-	ret = watch_machines(r);
+	ret = run_metrics_new(r->cfg, r->loop, progress_json, r, &r->metrics, err, err_size);
+	if (!ret)
+		ret = watch_machines(r);
 	if (!ret)
 		ret = start_ramp(r, err, err_size);
 	if (!ret)
 		ev_run(r->loop, 0);
+	run_metrics_write(r->metrics, true);
+	run_metrics_free(r->metrics);
 	progress_clear(&r->progress);
 	if (r->team)
 		team_end_run(r->team);

@@ -32,7 +32,8 @@ int preflight_check(const struct loadgen_config *cfg)
 
 	res_raise_memlock();
 	if (!can_write("json", cfg->json && strcmp(cfg->json, "-") == 0 ? NULL : cfg->json) ||
-	    !can_write("junit", cfg->junit) || !can_write("trace", cfg->trace))
+	    !can_write("metrics-textfile", cfg->metrics_textfile) || !can_write("junit", cfg->junit) ||
+	    !can_write("trace", cfg->trace))
 		return -ENOENT;
 	if (have < fds) {
 		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it%s",

@@ -22,9 +22,8 @@
 /* Options that must be the same for all alternatives: they choose what is run, where, and the place of the results. */
 static const char *const same_for_all[] = {
 	"ca", "cert", "clients", "compare", "compare-set", "crl", "details", "environment", "find-capacity", "json",
-	"key",
-	"log-level", "message-size", "name", "output", "price", "quiet", "repeat", "server", "server-name", "slo",
-	"steps", "suite", "tls-port", "trace",
+	"key", "log-level", "message-size", "metrics", "metrics-textfile", "name", "output", "price", "quiet",
+	"repeat", "server", "server-name", "slo", "steps", "suite", "tls-port", "trace",
 };
 
 /* A value of a dimension: its name, and the options that it sets. */

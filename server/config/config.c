@@ -10,6 +10,7 @@
 
 #include "common/base/paths.h"
 #include "common/host/place.h"
+#include "common/metrics/exporter.h"
 #include "common/tls/tls_names.h"
 
 void server_config_defaults(struct server_config *c)
@@ -138,6 +139,8 @@ int server_config_check(struct server_config *c, char *err, size_t err_size)
 		return -EINVAL;
 	}
 	ret = tls_names_check("allow-names", c->allow_names, err, err_size);
+	if (!ret && c->metrics)
+		ret = exporter_parse(c->metrics, &c->metrics_addr, err, err_size);
 	if (ret)
 		return ret;
 	return tuning_check(&c->tuning, err, err_size);

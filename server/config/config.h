@@ -44,7 +44,8 @@ struct server_config {
 	const char *tcp_text;	/* --tcp; NULL: default */
 	const char *transports;	/* list of names; NULL: all */
 	const char *device;	/* list of names; NULL: those that have the addresses, or the first active one */
-	int log_level;
+	int log_level, log_format;
+	const char *metrics;	/* [ADDR:]PORT; NULL: none */
 	uint64_t stats_interval_ns;	/* 0: none */
 	uint64_t handshake_timeout_ns;
 	uint64_t session_timeout_ns;
@@ -59,6 +60,7 @@ struct server_config {
 	struct tuning tuning;
 
 	/* derived by server_config_check */
+	struct addr metrics_addr;	/* len 0: none */
 	struct sock_config sock;
 	uint32_t transport_mask;	/* bits 1 << enum transport of the transports served */
 	struct server_rail rails[RAILS_MAX];

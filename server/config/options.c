@@ -82,6 +82,12 @@ static const struct opt options[] = {
 	{ .name = "key", .group = "security", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE", .needs = "cert",
 	  .common = true, .def_words = "build/certs/server.key",
 	  .help = "Private key (PEM) of --cert.", .more = "It must have no passphrase. Read again at SIGHUP." },
+	{ .name = "log-format", .group = "output", .type = OPT_CHOICE, .offset = AT(log_format),
+	  .choices = log_format_names, .metavar = "FORMAT", .def = "text",
+	  .help = "How log lines are written: text, json or logfmt.",
+	  .more = "json and logfmt are for programs that collect logs: one line for each event, with `time`, `level`, "
+	  "`program` and `message`, and `shard`, `connection`, `peer`, `stage`, `reason` and `advice` where they are "
+	  "known. Under systemd each line begins with its priority, in every format." },
 	{ .name = "log-level", .group = "output", .type = OPT_CHOICE, .offset = AT(log_level),
 	  .choices = log_level_names, .metavar = "LEVEL", .def = "info", .common = true,
 	  .help = "Which messages to log to stderr." },
@@ -104,6 +110,10 @@ static const struct opt options[] = {
 	{ .name = "message-size", .group = "limits", .type = OPT_SIZE, .offset = AT(message_bytes), .common = true,
 	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES", .def = "4k",
 	  .help = "Largest message, with its header of 16 bytes." },
+	{ .name = "metrics", .group = "output", .type = OPT_STRING, .offset = AT(metrics), .metavar = "[ADDR:]PORT",
+	  .common = true, .def_words = "none", .help = "Where to serve metrics over HTTP, for Prometheus.",
+	  .more = "The path is /metrics (docs/metrics.md). Without an address only programs of this machine reach it. "
+	  "There is no encryption and no password: give an address of a network that is trusted." },
 	TUNING_OPT_NUMA(TUNING_AT),
 	TUNING_OPT_PATH_MTU(TUNING_AT),
 	{ .name = "poll", .group = "data", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,

@@ -34,6 +34,7 @@ void gauges_publish(struct shard *s)
 	counter_set(&st->qps, q.qps);
 	counter_set(&st->qps_free, q.free);
 	counter_set(&st->qps_in_use, q.in_use);
+	counter_set(&st->qps_in_use_peak, q.in_use_peak);
 	counter_set(&st->qps_quarantined, q.quarantined);
 	counter_set(&st->qp_hits, q.hits);
 	counter_set(&st->qp_misses, q.misses);

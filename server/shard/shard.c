@@ -58,6 +58,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 		schedule_housekeeping(s);
 		gauges_publish(s);
 	} else if (!ev_is_active(&s->publish_timer)) {
+		s->publish_at_ns = clock_now_ns() + (uint64_t)(PUBLISH_S * 1e9);
 		ev_timer_set(&s->publish_timer, PUBLISH_S, 0.);
 		ev_timer_start(loop, &s->publish_timer);
 	}
@@ -66,10 +67,12 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *w, int revents)
 static void on_publish(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct shard *s = w->data;
+	uint64_t now = clock_now_ns();
 
 	(void)loop;
 	(void)revents;
 	s->publish_due = true;	/* on_turn_end publishes */
+	stats_count_lag(&s->stats, now > s->publish_at_ns ? now - s->publish_at_ns : 0);
 }
 
 static uint64_t trim_idle_ns(const struct shard *s, uint64_t now)

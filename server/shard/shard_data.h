@@ -91,6 +91,7 @@ struct shard {
 	_Atomic uint64_t published;	/* value of the server's publish_wanted at the last publish_now */
 	ev_timer housekeeping, probe, publish_timer;
 	bool publish_due;
+	uint64_t publish_at_ns;		/* when publish_timer should run */
 	uint64_t housekeeping_due_ns;
 	uint64_t trim_due_ns;	/* earliest time at which unused buffers are given back */
 	ev_prepare turn_end;

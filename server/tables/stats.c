@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/hist/hist.h"
 
 const char *const server_stage_names[SS_N] = {
@@ -23,6 +24,10 @@ const char *const close_reason_names[CLOSE_N] = {
 	[CLOSE_CONTROL_END] = "control_end",
 	[CLOSE_CROWDED_OUT] = "crowded_out",
 	[CLOSE_FAILED] = "failed",
+};
+
+const uint64_t stats_lag_bounds_ns[STATS_LAGS] = {
+	2500 * NS_PER_US, 5 * NS_PER_MS, 10 * NS_PER_MS, 50 * NS_PER_MS, 250 * NS_PER_MS, NS_PER_S,
 };
 
 int stats_init(struct stats *s)
@@ -45,4 +50,14 @@ void stats_fini(struct stats *s)
 		hist_free(s->stages[i]);
 		s->stages[i] = NULL;
 	}
+}
+
+void stats_count_lag(struct stats *s, uint64_t lag_ns)
+{
+	int i = 0;
+
+	while (i < STATS_LAGS && lag_ns > stats_lag_bounds_ns[i])
+		i++;
+	counter_add(&s->loop_lags[i], 1);
+	counter_add(&s->loop_lag_ns, lag_ns);
 }

@@ -36,6 +36,9 @@ extern const char *const close_reason_names[CLOSE_N];
 
 #define STATS_REFUSE_MAX 32
 
+#define STATS_LAGS 6
+extern const uint64_t stats_lag_bounds_ns[STATS_LAGS];
+
 struct stats {
 	/* events since the start */
 	counter tcp_accepted, granted, established;
@@ -49,10 +52,14 @@ struct stats {
 	counter probes, receive_shortfalls;
 	/* gauges, published every 10 ms while active and when the main thread asks (gauges.h) */
 	counter handshakes, sessions, connected, connected_peak, closing, controls;
-	counter qps, qps_free, qps_in_use, qps_quarantined, qp_hits, qp_misses, qp_exhausted, qp_recycled;
+	counter qps, qps_free, qps_in_use, qps_in_use_peak, qps_quarantined;
+	counter qp_hits, qp_misses, qp_exhausted, qp_recycled;
 	counter bufs_posted, bufs_free, bufs_total, pinned_bytes, cqs, mrs, regions_in_use;
 	struct effective effective;	/* published with the gauges; the queue pair's part, on demand */
 	counter completions, polls, wakeups;	/* since the start: struct pump_counts */
+	counter loop_lags[STATS_LAGS + 1];	/* how late the shard's loop ran its 10 ms timer: number of times by
+						 * stats_lag_bounds_ns, and above the last one */
+	counter loop_lag_ns;			/* sum of them */
 	struct fail_table failures;
 	struct hist *stages[SS_N];
 };
@@ -60,5 +67,8 @@ struct stats {
 /* Sets all counters to 0 and allocates the histograms. 0 or -ENOMEM. */
 int stats_init(struct stats *s) __attribute__((warn_unused_result));
 void stats_fini(struct stats *s);
+
+/* Counts that the loop ran a timer `lag_ns` late. */
+void stats_count_lag(struct stats *s, uint64_t lag_ns);
 
 #endif

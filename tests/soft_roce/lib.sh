@@ -28,7 +28,7 @@ begun_s=$host_s
 
 tmp=$(mktemp -d)
 passed=0 failed=0 skipped=0 last_ended=
-declare -A pid=() port=() rdma_ports=() logs=() start_values=()
+declare -A pid=() port=() rdma_ports=() metrics=() logs=() start_values=()
 host=
 tls_options=(--ca "$certs/ca.pem")
 # The transport of clients: RAMPART_TRANSPORT, in scripts with a line `# transports` (run.sh). A script with a line
@@ -228,10 +228,18 @@ start_server() { # NAME OPTIONS...
     host=${BASH_REMATCH[1]}
     port[$name]=${BASH_REMATCH[2]}
     rdma_ports[$name]=${BASH_REMATCH[4]}
+    [[ ! $line =~ \ metrics=(.*) ]] || metrics[$name]=${BASH_REMATCH[1]}
 }
 
 has_line_or_gone() { # NAME EXTENDED_REGEX
     has_line "${logs[$1]}" "$2" || is_gone "$1"
+}
+
+# Prints the metrics of a server with --metrics; ACCEPT is a header's value.
+scrape() { # SERVER [ACCEPT]
+    python3 -c 'import sys, urllib.request
+request = urllib.request.Request("http://" + sys.argv[1] + "/metrics", headers={"Accept": sys.argv[2]})
+sys.stdout.write(urllib.request.urlopen(request, timeout=60).read().decode())' "${metrics[$1]}" "${2:-*/*}"
 }
 
 stats() { # SERVER [OPTIONS...] TERM...

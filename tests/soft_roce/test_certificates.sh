@@ -34,7 +34,7 @@ ping() { # OPTIONS...; sets the command
 install_files "$certs/server" "$certs/ca" "$bad_certs/none"
 server_files=(--cert "$files/server.pem" --key "$files/server.key" --ca "$files/ca.pem" --crl "$files/list.crl")
 start_server main --threads 2 --max-clients 64 --session-timeout 2 --client-auth require \
-    --allow-names 'other.example.org,*.example.org' --seccomp on
+    --allow-names 'other.example.org,*.example.org' --seccomp on --metrics 0
 remember_start main
 start_ping bystander main --interval 0.02
 matches "the development CA is warned of" "$(<"${logs[main]}")" 'server.pem was signed by the development CA'
@@ -46,6 +46,9 @@ fi
 is "all threads are behind the filter" "$(sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/${pid[main]}"/task/*/status | sort -u)" 2
 gives "a region is registered and written" 0 'bytes written at offset 0' "${bin}rdma_client" "${tls_options[@]}" \
     --tls-port "${port[main]}" "$host" write hello
+
+matches "metrics are served, with the device's packets" "$(scrape main 2>&1)" \
+    'rampart_server_port_packets_out_total\{device="[a-z0-9_]+"\} [1-9]'
 
 # ---- names
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/json_at.h"
+#include "common/port/figures.h"
 #include "loadgen/measurement/network.h"
 
 #define SECOND INT64_C(1000000000)
@@ -190,7 +191,7 @@ TEST(an_interface_without_the_packets__found_to_be_loopback)
 static double growth(const char *begin, const char *end)
 {
 	json_t *a = json_loads(begin, JSON_DECODE_ANY, NULL), *b = json_loads(end, JSON_DECODE_ANY, NULL);
-	double v = network_growth(a, b);
+	double v = port_growth(a, b);
 
 	json_decref(a);
 	json_decref(b);
@@ -213,7 +214,21 @@ TEST(counters__that_begin_anew__only_at_32_bits)
 	assert_true(isnan(growth("-5", "5")));
 	assert_true(isnan(growth("1.5", "5")));
 	assert_true(isnan(growth("\"1\"", "5")));
-	assert_true(isnan(network_growth(NULL, NULL)));
+	assert_true(isnan(port_growth(NULL, NULL)));
+}
+
+TEST(figure__value_of_a_reading__in_its_unit_or_unknown)
+{
+	json_t *o = json_loads("{\"port_xmit_data\": 10, \"tx_bytes\": 7, \"rx_pkts\": \"x\", "
+			       "\"seq_err_naks_rcvd\": 3}", 0, NULL);
+
+	assert_true(port_figure_value(&port_figures[PORT_BYTES_OUT], o) == 40);
+	assert_true(isnan(port_figure_value(&port_figures[PORT_BYTES_IN], o)));
+	assert_true(isnan(port_figure_value(&port_figures[PORT_PACKETS_IN], o)));
+	assert_string_equal(port_figures[4].name, "retransmits");
+	assert_true(port_figure_value(&port_figures[4], o) == 3);
+	assert_non_null(port_figures[PORT_FIGURES - 1].name);
+	json_decref(o);
 }
 
 TEST(rails__added_up__unknown_if_one_is)
