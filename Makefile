@@ -89,7 +89,7 @@ help:
 	@echo "make lint              the structure of docs/architecture.md, cppcheck and clang-tidy over the sources"
 	@echo "make install           into \$$(DESTDIR)\$$(prefix), by default $(prefix): programs, suites, man pages, completion, systemd unit;"
 	@echo "                       and into \$$(sysconfdir), unless it is there: rampart/server.conf"
-	@echo "make deb               Debian packages of this commit, in build/deb"
+	@echo "make deb, make rpm     packages of this commit, in build/deb and build/rpm"
 	@echo "make clean             remove build/ (but not the kernel package) and the programs"
 
 deps:
@@ -180,9 +180,9 @@ install: all man
 		install -m 644 deploy/systemd/server.conf $(DESTDIR)$(sysconfdir)/rampart
 	find $(B)/share -type f ! -name "softroce.*" -printf '%P\n' | xargs -I{} install -D -m 644 $(B)/share/{} $(DESTDIR)$(prefix)/share/{}
 
-deb:
+deb rpm:
 	@scripts/install-deps --packages
-	@scripts/make-deb
+	@scripts/make-packages $@
 
 check-package:
 	@scripts/install-deps --packages
@@ -231,4 +231,4 @@ $(B)/%.o: %.c $(B)/flags
 include tests/tests.mk tests/soft_roce/soft_roce.mk tests/bench/bench.mk tests/fuzz/fuzz.mk tests/faults/faults.mk tests/cluster/cluster.mk tests/ledger/ledger.mk
 
 -include $(wildcard $(patsubst %,$(B)/%/*.d,$(FOLDERS)))
-.PHONY: all help deps certs run check check-one check-quick check-deploy check-docs check-package check-report check-ten-thousand lint install man deb clean record
+.PHONY: all help deps certs run check check-one check-quick check-deploy check-docs check-package check-report check-ten-thousand lint install man deb clean record rpm

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The Debian packages: built twice with the same bytes, without complaint of lintian, and in a clean system installed,
-# tried, upgraded and purged with nothing left. Needs root, and the packages of scripts/install-deps --packages.
+# tried, upgraded and purged with nothing left. The RPM packages: built twice, installed and removed. Needs root, and the packages of scripts/install-deps --packages.
 #
 # Usage: tests/package/test_package.sh TALLY    TALLY gets "passed failed skipped". Exit status: 0 all passed, else 1.
 set -uo pipefail
@@ -23,10 +23,10 @@ check() { # NAME COMMAND...
     fi
 }
 
-same_bytes() {
-    local deb
-    for deb in "$work"/one/*.deb; do
-        cmp "$deb" "$work/two/${deb##*/}" || return
+same_bytes() { # KIND
+    local package
+    for package in "$work"/one/*."$1"; do
+        cmp "$package" "$work/two/${package##*/}" || return
     done
 }
 
@@ -76,10 +76,10 @@ make_newer() {
     done
 }
 
-check "the packages are built" scripts/make-deb "$work/one"
+check "the packages are built" scripts/make-packages deb "$work/one"
 ((failed == 0)) || exit 1
-check "and again, in another folder" scripts/make-deb "$work/two"
-check "with the same bytes" same_bytes
+check "and again, in another folder" scripts/make-packages deb "$work/two"
+check "with the same bytes" same_bytes deb
 check "lintian has nothing to say" lintian --pedantic --allow-root --fail-on error,warning,info,pedantic --tag-display-limit 0 "$work"/one/*.changes
 check "the server's SBOM is true" sbom_is_true rampart-server
 check "the load generator's SBOM is true" sbom_is_true rampart
@@ -102,5 +102,28 @@ check "10 clients are served again" inside sh -c 'mkdir /tmp/again && AUTOPKGTES
 check "both are purged" inside dpkg --purge rampart rampart-server
 files_of_system >"$work/after"
 check "nothing is left" diff "$work/before" "$work/after"
+# ---- RPM, as far as a system without RPM packages shows it: no dependencies, no scripts
+
+in_rpm_root() {
+    rpm --root "$work/rpm-root" --dbpath /var/lib/rpm --nodeps --noscripts "$@"
+}
+
+has_all_files() {
+    for file in usr/bin/performance_test usr/bin/rdma_client usr/bin/rdma_server etc/rampart/server.conf \
+        usr/lib/systemd/system/rampart-server.service usr/share/rampart/suites/fabric.json \
+        usr/share/rampart/monitoring/rampart.rules.yml usr/share/man/man8/rdma_server.8.gz; do
+        test -f "$work/rpm-root/$file" || { echo "$file is missing"; return 1; }
+    done
+}
+
+check "RPM packages are built" scripts/make-packages rpm "$work/one"
+check "and again, in another folder" scripts/make-packages rpm "$work/two"
+check "with the same bytes" same_bytes rpm
+check "they need the libraries" sh -c 'rpm -qp --requires "$0"/one/rampart-server-*.rpm | grep -q librdmacm' "$work"
+mkdir "$work/rpm-root"
+check "both are installed in an empty folder" in_rpm_root -i "$work"/one/*.rpm
+check "with all their files" has_all_files
+check "and removed" in_rpm_root -e rampart rampart-server
+check "with nothing left" test -z "$(find "$work/rpm-root" -type f ! -path '*/var/lib/rpm/*')"
 echo "package: $passed passed, $failed failed"
 ((failed == 0))
