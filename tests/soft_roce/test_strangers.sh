@@ -1,8 +1,12 @@
 #!/bin/bash
-# Attacks by others must not delay a connected client's messages. On one shard, one client sends all the time, and one
-# attack follows another (by strangers, control sessions and clients over sockets), with a quiet time before each. Under
-# each attack the client's 99th percentile may be at most twice that of the quiet times. Other load on the machine can
-# only raise it, so each attack has three tries.
+# Attacks by others must not delay a connected client's messages. One client of the server `main`, which has one shard,
+# sends all the time, and attacks follow each other (by strangers, control sessions and clients over sockets): each first
+# on another server of this machine, then on `main`. What an attack costs the machine is the same both times, however
+# slow the machine is. So the client's 99th percentile under the attack on its own server may be at most twice that under
+# the attack on the other, after one scheduler slice is added: a shard that works for others too may have to wait for one
+# more. A ClientHello is answered by one call of OpenSSL, which a message may have to wait for: the CPU time that the
+# other server needs for one is added, too. What else the machine does can only add to a delay, so each attack has three
+# tries.
 # alone
 
 . tests/soft_roce/lib.sh
@@ -10,9 +14,13 @@
 quiet_s=0.8
 attacks=(key-updates=1000 control-key-updates=1000 client-hellos=150@100 requests=400 control-flood=1 mark-flood=1
     record-deaf-crowd=24 record-sips)
-cut_off=0
+cut_off=0 hello_us=0
+slice_us=4000 # a tick at 250 Hz
 
-start_server main --threads 1 --max-clients 64 --session-timeout 2 --transports rdma,tcp --message-size 64k --probe-interval 2
+for server in main other; do
+    start_server $server --threads 1 --max-clients 64 --session-timeout 2 --transports rdma,tcp --message-size 64k \
+        --probe-interval 2
+done
 remember_start main
 start_bystander main
 
@@ -23,13 +31,20 @@ quiet_time() {
     collect "$from" quiet
 }
 
-# Runs an attack and writes the client's round trips meanwhile to $tmp/ATTACK.
-under() { # ATTACK
-    local from as=rdma wanted=0
+# Prints the CPU time of a server so far, in us.
+cpu_us() { # SERVER
+    awk '{ sub(/.*\) /, ""); print ($12 + $13) * 10000 }' "/proc/${pid[$1]}/stat"
+}
+
+# Runs an attack on a server and writes the client's round trips meanwhile to $tmp/ATTACK-SERVER: on `main` those of this
+# try, on the other of all tries.
+under() { # ATTACK SERVER
+    local from as=rdma wanted=0 used_us
     from=$(bystander_at)
-    rm -f "$tmp/$1"
+    used_us=$(cpu_us "$2")
+    [[ $2 != main ]] || rm -f "$tmp/$1-main"
     [[ $1 != record-* ]] || as=tcp
-    start attacker "$programs/rogue" --transport $as --timeout 30 "${tls_options[@]}" "$host" "${port[main]}" "$1"
+    start attacker "$programs/rogue" --transport $as --timeout 30 "${tls_options[@]}" "$host" "${port[$2]}" "$1"
     if [[ $1 == *crowd* ]]; then
         # Other attacks cover the handshakes. Measure only while the crowd stays connected and when it leaves.
         wait_until 60 has_line_or_gone attacker '24 clients' || not_ok "$1 begins" "$(<"${logs[attacker]}")"
@@ -40,9 +55,10 @@ under() { # ATTACK
     fi
     end_of attacker 60
     [[ $1 != *crowd* ]] || pause $quiet_s
-    collect "$from" "$1"
+    collect "$from" "$1-$2"
+    [[ $2 == main || $1 != client-hellos=* ]] || hello_us=$((($(cpu_us "$2") - used_us) / 150))
     ((status == wanted)) || not_ok "attack $1" "$(<"${logs[attacker]}")"
-    [[ $1 != *key-updates* ]] || cut_off=$((cut_off + 1))
+    [[ $2 != main || $1 != *key-updates* ]] || cut_off=$((cut_off + 1))
     [[ $1 != record-sips ]] || has_line "${logs[attacker]}" 'record-sips: closed' ||
         not_ok "a client that reads its answers too slowly is cut off" "$(<"${logs[attacker]}")"
 }
@@ -50,20 +66,23 @@ under() { # ATTACK
 for try in 1 2 3; do
     for attack in "${attacks[@]}"; do
         quiet_time
-        under "$attack"
+        under "$attack" other
+        quiet_time
+        under "$attack" main
     done
-    quiet=$(percentile quiet 99)
     failed_ones=()
     for attack in "${attacks[@]}"; do
-        p99=$(percentile "$attack" 99)
-        text="$(tail_of "$attack" us); $(tail_of quiet us)"
-        if ((p99 <= 2 * quiet)); then
-            ok "$attack: p99 within twice that of quiet times: $text"
+        text="$(tail_of "$attack-main" us); $(tail_of "$attack-other" us); $(tail_of quiet us)"
+        more_us=$slice_us
+        [[ $attack != client-hellos=* ]] || more_us=$((slice_us + hello_us))
+        text+="; $more_us us added"
+        if (($(percentile "$attack-main" 99) <= 2 * ($(percentile "$attack-other" 99) + more_us))); then
+            ok "$attack: p99 within twice that under an attack on another server: $text"
         elif ((try < 3)); then
             failed_ones+=("$attack")
             echo "# $attack, try $try: $text"
         else
-            not_ok "$attack: p99 within twice that of quiet times" "$text"
+            not_ok "$attack: p99 within twice that under an attack on another server" "$text"
         fi
     done
     attacks=("${failed_ones[@]}")
@@ -78,4 +97,5 @@ serves "a new client is served" main
 loses_nothing "the client that was there all the time lost nothing" bystander
 all_back "after the attacks everything is back" main
 stop_server main
+stop_server other
 finish
