@@ -12,6 +12,10 @@ value() { # FILE SAMPLE
     sed -n "s/^$2 //p" "$1"
 }
 
+free_port() {
+    python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])'
+}
+
 # The table of docs/metrics.md, from the help and type of each metric; and the one that is there.
 table() { # FILE
     printf '%s\n' '| metric | type | meaning |' '|---|---|---|'
@@ -30,6 +34,8 @@ done
 reaches main 60 clients.connected=3
 gives "a refusal, to be counted" 1 refused "${bin}rdma_client" "${tls_options[@]}" --transport tls \
     --tls-port "${port[main]}" --count 1 "$host" ping
+: >"/dev/tcp/$host/${port[main]}" # a connection that closes at once
+counted "a failure, too" main failures.tls_handshake.closed_by_peer=1
 
 scrape main >"$tmp/text"
 is "clients, by state" "$(value "$tmp/text" 'rampart_server_clients{state="connected"}')" 3
@@ -76,6 +82,48 @@ for scrape in range(10):
 print("served %d of 10" % served)
 END_OF_PROGRAM
 
+# Starts a Prometheus that scrapes the server and the run.
+start_prometheus() {
+    prometheus_at=127.0.0.1:$(free_port)
+    cat >"$tmp/prometheus.yml" <<END
+global: {scrape_interval: 500ms, evaluation_interval: 1s}
+rule_files: ["$PWD/deploy/prometheus/rampart.rules.yml"]
+scrape_configs:
+  - job_name: rampart
+    static_configs: [{targets: ["${metrics[main]}", "${metrics[run]}"]}]
+END
+    start prometheus prometheus --config.file "$tmp/prometheus.yml" --storage.tsdb.path "$tmp/tsdb" \
+        --web.listen-address "$prometheus_at" --log.level warn
+}
+
+# Asks it each query of the dashboard; prints the queries that fail, and those that have no answer. Here are no ports of
+# RDMA devices, no rate that a run offers, and perhaps no control group that could be throttled.
+ask_dashboard() {
+    python3 - "$prometheus_at" deploy/grafana/rampart.json <<'END_OF_PROGRAM'
+import json
+import sys
+import urllib.parse
+import urllib.request
+
+for panel in json.load(open(sys.argv[2]))["panels"]:
+    for target in panel.get("targets", []):
+        query = target["expr"].replace("$__rate_interval", "30s").replace("$instance", ".*").replace("$run", ".*")
+        url = "http://%s/api/v1/query?%s" % (sys.argv[1], urllib.parse.urlencode({"query": query}))
+        try:
+            result = json.load(urllib.request.urlopen(url, timeout=10))["data"]["result"]
+        except Exception as e:
+            print("%s: %s" % (query, e))
+            continue
+        if not result and not any(name in query for name in ("_port_", "_offered_", "_throttled_")):
+            print("%s: no answer" % query)
+END_OF_PROGRAM
+}
+
+dashboard_answers() {
+    unanswered=$(ask_dashboard)
+    [[ ! $unanswered ]]
+}
+
 if command -v promtool >/dev/null; then
     gives "promtool finds nothing in the text" 0 '^$' promtool check metrics <"$tmp/text"
     gives "promtool: the alert rules are right" 0 'SUCCESS' promtool check rules deploy/prometheus/rampart.rules.yml
@@ -87,8 +135,8 @@ fi
 
 # ---- a run
 
-metrics[run]=127.0.0.1:$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')
-load run main --steps 5 --duration 2 --warmup 0.1 --threads 1 --metrics "${metrics[run]}" --metrics-textfile "$tmp/run.prom"
+metrics[run]=127.0.0.1:$(free_port)
+load run main --steps 5 --duration 1 --warmup 0.1 --threads 1 --metrics "${metrics[run]}" --metrics-textfile "$tmp/run.prom"
 begins_measuring run
 matches "a run is scraped while it measures" "$(scrape run 2>&1)" 'rampart_run_clients\{state="connected"\} 5'
 end_of run 120
@@ -96,7 +144,7 @@ is "the run ends, whether its times met the criteria or not" "$((status < 2))" 1
 is "the file has the last step's clients" "$(value "$tmp/run.prom" 'rampart_run_last_step_clients{state="held"}')" 5
 is "and its response time, that of run.json" \
     "$(value "$tmp/run.prom" 'rampart_run_last_step_response_seconds{percentile="50"}' | awk '{ printf "%.0f", $1 * 1e9 }')" \
-    "$(jq '.steps[0].response_ns.p50' "$tmp/run.json")"
+    "$(jq '.steps[-1].response_ns.p50' "$tmp/run.json")"
 is "and the criteria that were met" "$(value "$tmp/run.prom" 'rampart_run_criteria{result="pass"}')" \
     "$(jq '[.verdict[].result | select(. == "pass")] | length' "$tmp/run.json")"
 is "docs/metrics.md has the run's metrics" "$(documented performance_test)" "$(table "$tmp/run.prom")"
@@ -106,6 +154,22 @@ used=$(grep -oh 'rampart_[a-z]*_[a-z_]*' deploy/prometheus/rampart.rules.yml dep
     sed -E 's/(_seconds)_(bucket|sum|count)$/\1/' | sort -u)
 is "dashboard and alert rules name exported metrics only" "$(comm -23 <(echo "$used") <(echo "$exported"))" ''
 is "and some of them" "$(($(wc -l <<<"$used") > 15))" 1
+if command -v prometheus >/dev/null; then
+    start_prometheus
+    # The first repetition ends, and further ones go on until the dashboard has its answers.
+    load watched main --steps 5 --repeat 60 --duration 1 --threads 1 --metrics "${metrics[run]}"
+    if wait_until 120 dashboard_answers; then
+        ok "a Prometheus that scrapes both answers every query of the dashboard"
+    else
+        not_ok "a Prometheus that scrapes both answers every query of the dashboard" "$unanswered"
+    fi
+    kill -INT "${pid[watched]}"
+    end_of watched 60
+    kill -TERM "${pid[prometheus]}"
+    end_of prometheus 60
+else
+    skip "Prometheus" "is not installed"
+fi
 gives "a port that is none is named" 2 "^performance_test: --metrics: '9100x' is not allowed; allowed: PORT, " \
     "${bin}performance_test" --metrics 9100x --clients 1
 gives "a file that cannot be written is named" 3 '^performance_test: --metrics-textfile /nowhere/file: No such file' \

@@ -76,6 +76,7 @@ make_newer() {
     done
 }
 
+mkdir -p build
 check "the packages are built" scripts/make-packages deb "$work/one"
 ((failed == 0)) || exit 1
 check "and again, in another folder" scripts/make-packages deb "$work/two"
@@ -111,8 +112,8 @@ in_rpm_root() {
 has_all_files() {
     for file in usr/bin/performance_test usr/bin/rdma_client usr/bin/rdma_server etc/rampart/server.conf \
         usr/lib/systemd/system/rampart-server.service usr/share/rampart/suites/fabric.json \
-        usr/share/rampart/monitoring/rampart.rules.yml usr/share/man/man8/rdma_server.8.gz; do
-        test -f "$work/rpm-root/$file" || { echo "$file is missing"; return 1; }
+        usr/share/rampart/monitoring/rampart.rules.yml usr/share/man/man8/rdma_server.8; do
+        compgen -G "$work/rpm-root/$file*" || { echo "$file is missing"; return 1; }
     done
 }
 
