@@ -265,7 +265,7 @@ void cluster_forget(struct cluster *c, const char *barrier)
 	if (!c->barriers || !barrier_name_is_good(barrier))
 		return;
 	snprintf(name, sizeof(name), "%s", barrier);
-	barriers_forget(c->barriers, barrier);	/* `barrier` may point into what this frees */
+	barriers_forget(c->barriers, barrier);	/* frees the memory that `barrier` may point into */
 	for (int i = 0; i < 2; i++) {
 		snprintf(rest, sizeof(rest), i ? "up/part/%s." : "up/at/%s.", name);
 		cluster_run_key(c, key, "%s", rest);
