@@ -48,8 +48,8 @@ static void complain(struct cluster *c, uint32_t rank, const char *what)
 	if (known)
 		log_warn("host %s (rank %u): %s; its further errors are not logged", c->hosts[rank].name, rank, what);
 	else
-		log_warn("etcd has a key of this run that does not name a barrier and a host of the run: ignored; "
-			 "further ones are not logged");
+		log_warn("ignoring a key of this run in etcd that does not name a barrier and a host of the run; "
+			 "further such keys are not logged");
 }
 
 /* ---- Losses */

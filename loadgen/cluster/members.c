@@ -211,7 +211,7 @@ const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]
 	char name[HOST_NAME_BYTES];
 
 	if (!leader) {
-		snprintf(text, CLUSTER_TEXT_MAX, "no host that may lead the run has come (but %u with --join)",
+		snprintf(text, CLUSTER_TEXT_MAX, "no host that may lead the run has come, only %u with --join",
 			 c->candidates.count);
 		return text;
 	}

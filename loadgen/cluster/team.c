@@ -108,7 +108,7 @@ static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
 	if (part_name(t, barrier, &step, &name) && strcmp(name, "step") == 0)
 		drop_older(t, step);
 	if (!keep_gone(t, barrier, what)) {
-		snprintf(why, sizeof(why), "the leader's messages to go on take more memory than a run needs; allowed: "
+		snprintf(why, sizeof(why), "the leader's go messages take more memory than a run needs; allowed: "
 					   "%d MiB", GONE_BYTES_MAX >> 20);
 		be_out(t, why);
 		return;

@@ -246,7 +246,7 @@ static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t
 	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), log, err,
 			 err_size);
 	if (ret == 0 && !protect(http, p, &answer)) {
-		snprintf(err, err_size, "etcd cannot be given a password: %s", answer.why);
+		snprintf(err, err_size, "cannot set etcd's users and passwords: %s", answer.why);
 		ret = -EPROTO;
 	}
 	etcd_http_free(http);
