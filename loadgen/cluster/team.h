@@ -89,8 +89,7 @@ void team_quit(struct team *t, const char *why);
 void team_begin_run(struct team *t, const struct team_events *events, void *arg);
 void team_end_run(struct team *t);
 
-/* This host has arrived at the barrier `name`. `note` is taken over and sent to the leader, which reads it with
- * team_note. */
+/* This host has arrived at the barrier `name`. `note` is taken over; the leader reads it with team_note. */
 void team_arrive(struct team *t, uint32_t step, const char *name, json_t *note);
 const json_t *team_note(const struct team *t, uint32_t step, const char *name, uint32_t rank);
 /* Leader: frees the barrier's notes. */
@@ -112,8 +111,7 @@ json_t *team_wait(struct team *t, uint32_t step, const char *name);
 /* Leader: runs the loop until all remaining hosts have arrived, for `timeout_ns` at most. Call it between runs only. */
 void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeout_ns);
 
-/* Sends this host's progress to the leader; on the leader, the total to all hosts. `wish` (NULL: none) is the reason
- * for which this host asks the leader to end the run. */
+/* Sends this host's progress to the leader (the leader: the total to all). `wish`: why to end the run; may be NULL. */
 void team_tell(struct team *t, const struct team_live *mine, const char *wish);
 /* The sum of the figures over all hosts. */
 void team_total(const struct team *t, struct team_live *out);

@@ -130,8 +130,7 @@ static int check_together(const struct loadgen_config *c, char *err, size_t n)
 {
 	const struct { bool wrong; const char *text; } checks[] = {
 		{ c->deal && c->targets.n < 2, "--deal: needs several --targets" },
-		{ c->targets.n > 1 && c->devices.n > 1,
-		  "--targets: several servers cannot be combined with several devices (--device)" },
+		{ c->targets.n > 1 && c->devices.n > 1, "--targets: several cannot be combined with several devices" },
 		{ c->from && !c->plan, "--from: only `performance_test plan` takes it" },
 		{ c->lead && c->hosts < 2, "--lead: needs --hosts 2 or more" },
 		{ c->n_rails > 1 && loadgen_has_hosts(c),
