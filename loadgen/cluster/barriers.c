@@ -25,10 +25,10 @@ struct barrier {
 	TAILQ_ENTRY(barrier) next;
 	char name[BARRIER_NAME_MAX + 1];
 	bool full;		/* barriers_next_full has returned it */
-	struct arrival *of[];	/* by rank; NULL: nothing of that host has come */
+	struct arrival *of[];	/* by rank; NULL: nothing has come from that host yet */
 };
 
-struct use {			/* what one host uses */
+struct use {			/* what one host's arrivals and notes take */
 	uint32_t barriers;
 	size_t memory;
 };

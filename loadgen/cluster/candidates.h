@@ -29,7 +29,7 @@ struct candidate *candidates_find(const struct candidates *all, const char *id);
 /* Adds a candidate; its id is valid and not yet in the list. Does nothing beyond CANDIDATES_MAX or without memory. */
 void candidates_add(struct candidates *all, const char *id, const json_t *entry, int64_t created);
 void candidates_remove(struct candidates *all, const char *id);
-/* Records that the host said it is here. False: its key has not been seen yet, and will count as here when it is. */
+/* Records that the host said it is here. False: its key has not been seen yet; the host counts as here once it is. */
 bool candidates_here(struct candidates *all, const char *id);
 /* The candidate that leads by the rules of members.c; NULL: none yet. */
 struct candidate *candidates_find_leader(const struct candidates *all);

@@ -22,7 +22,7 @@
 struct cluster;
 
 struct cluster_config {
-	struct etcd_config etcd;	/* with the lease: a host that is silent for that long is lost */
+	struct etcd_config etcd;	/* its lease_ns: a host that is silent for that long is lost */
 	uint32_t hosts;		/* number of hosts in the run; 0: the leader decides */
 	uint64_t join_timeout_ns;	/* longest wait for the membership to be sealed */
 	bool leads;		/* this host becomes rank 0, even if others came first */
@@ -51,7 +51,7 @@ struct cluster_events {
 typedef bool cluster_check_fn(void *arg, const json_t *leader, const json_t *member, char *why, size_t why_size);
 
 /* Joins, and runs the loop until the membership is sealed. `about` describes this host; the reference is
- * taken over, even on failure. Messages call the host by the string "name" in it; only the callers read the rest. A
+ * taken over, even on failure. Messages name the host by its string "name"; only the callers read the rest. A
  * `check` of NULL admits every host. Returns 0, or with a line in `err`:
  * -EINVAL	an invalid configuration, such as a malformed URL
  * -EACCES	refused by the leader, or too late: the run was sealed without this host

@@ -8,7 +8,7 @@
 #include "loadgen/cluster/value.h"
 
 #define CLOCK_ROUNDS	8
-#define CLOCK_ROUND_S	10.0		/* without an answer for that long, the host asks again */
+#define CLOCK_ROUND_S	10.0		/* a host without an answer asks again after this time */
 #define CLOCK_TURN_S	0.5		/* longest pause between two requests of the host whose turn it is */
 
 /* ---- Leader: answers */

@@ -31,7 +31,7 @@ struct told {
 enum phase {
 	PHASE_LISTING,		/* the existing keys have not all been read */
 	PHASE_JOINING,		/* this host's key has not appeared in the watch yet */
-	PHASE_WAITING,		/* for the seal, or for enough hosts to write it */
+	PHASE_WAITING,		/* waits for the seal; the leader: for enough hosts to write it */
 	PHASE_SEALING,		/* the seal's transaction is under way */
 	PHASE_IN,
 };
@@ -41,8 +41,8 @@ struct member {			/* a host of the sealed membership */
 	int64_t created;
 	char name[HOST_NAME_BYTES];
 	json_t *about;		/* NULL: not known */
-	bool lost;		/* or left early */
-	bool left;		/* its part of the run is over */
+	bool lost;		/* the host is lost or left early */
+	bool left;		/* the host left after its part of the run was over */
 	bool put_out;		/* this leader removed the host */
 };
 
@@ -64,7 +64,7 @@ struct cluster {
 	cluster_check_fn *check;
 	void *check_arg;
 	struct candidates candidates;
-	char leader[HOST_ID_LEN + 1];	/* the leader that this host told it is here; itself if it leads */
+	char leader[HOST_ID_LEN + 1];	/* the leader to which this host wrote "here"; its own id if it leads */
 	uint32_t refused;		/* hosts that this leader refused; the log names the first few */
 	uint64_t waits_told_ns;		/* when the log last said how many hosts are here */
 	struct ev_timer waiting;
@@ -75,7 +75,7 @@ struct cluster {
 	struct member *hosts;		/* by rank */
 	uint32_t host_count, rank;
 	struct barriers *barriers;	/* leader */
-	bool complained[CLUSTER_HOSTS_MAX + 1];	/* by rank: already logged; the last: for keys that name no host */
+	bool complained[CLUSTER_HOSTS_MAX + 1];	/* by rank: an error was logged; the last: keys that name no host */
 	json_t *say_next;
 	bool saying;
 	/* The end. */
@@ -110,7 +110,7 @@ void cluster_core_init(struct cluster *c);
 void cluster_core_free(struct cluster *c);
 /* Queues an event for the caller, who fills in its other fields. Logs and returns NULL when out of memory. */
 struct told *cluster_tell(struct cluster *c, enum tell what, const char *text);
-/* Takes this host out of the run. Only the first call counts; no event follows its own. */
+/* Takes this host out of the run: ends cluster_join, or reports on_out as the last event. Further calls do nothing. */
 void cluster_be_out(struct cluster *c, int error, const char *why);
 
 /* Formats a key below the UUID of the run. */

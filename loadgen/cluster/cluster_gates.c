@@ -48,8 +48,8 @@ static void complain(struct cluster *c, uint32_t rank, const char *what)
 	if (known)
 		log_warn("host %s (rank %u): %s; its further errors are not logged", c->hosts[rank].name, rank, what);
 	else
-		log_warn("etcd has a key of this run that does not name a barrier and a host of the run: ignored; "
-			 "further ones are not logged");
+		log_warn("ignoring a key of this run in etcd that does not name a barrier and a host of the run; "
+			 "further such keys are not logged");
 }
 
 /* ---- Losses */
@@ -265,7 +265,7 @@ void cluster_forget(struct cluster *c, const char *barrier)
 	if (!c->barriers || !barrier_name_is_good(barrier))
 		return;
 	snprintf(name, sizeof(name), "%s", barrier);
-	barriers_forget(c->barriers, barrier);	/* `barrier` may point into what this frees */
+	barriers_forget(c->barriers, barrier);	/* frees the memory that `barrier` may point into */
 	for (int i = 0; i < 2; i++) {
 		snprintf(rest, sizeof(rest), i ? "up/part/%s." : "up/at/%s.", name);
 		cluster_run_key(c, key, "%s", rest);

@@ -41,7 +41,7 @@ static void on_unsealed_written(void *arg, enum etcd_status status, const char *
 		cluster_be_out(arg, -EIO, why);
 }
 
-/* Takes `document` over. */
+/* Takes over `document`. */
 static void write_unsealed(struct cluster *c, const char *key, json_t *document, bool own_key)
 {
 	const struct etcd_guard guards[] = { { .key = "members/sealed" }, { .key = c->key, .created = c->created } };
@@ -62,13 +62,13 @@ static void on_seal_written(void *arg, enum etcd_status status, const char *why)
 	on_unsealed_written(c, status, why);
 	if (status == ETCD_DONE || c->phase != PHASE_SEALING)
 		return;
-	/* The change that prevented the write may have been seen already: then nothing else starts a new attempt. */
+	/* The watch may have reported the change that prevented the write already, so no event would start a retry. */
 	c->phase = PHASE_WAITING;
 	reconsider(c);
 }
 
-/* Takes `hosts` over. etcd limits the guards of a transaction: a host beyond them whose key disappears meanwhile counts
- * as lost when the seal is read. */
+/* Takes over `hosts`. etcd limits the guards of a transaction, so the last hosts of a long list are unguarded: if the
+ * key of one disappears meanwhile, that host counts as lost when the seal is read. */
 static void write_seal(struct cluster *c, json_t *hosts)
 {
 	struct etcd_guard guards[ETCD_GUARDS_MAX] = { { .key = "members/sealed" } };
@@ -211,7 +211,7 @@ const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]
 	char name[HOST_NAME_BYTES];
 
 	if (!leader) {
-		snprintf(text, CLUSTER_TEXT_MAX, "no host that may lead the run has come (but %u with --join)",
+		snprintf(text, CLUSTER_TEXT_MAX, "no host that may lead the run has come, only %u with --join",
 			 c->candidates.count);
 		return text;
 	}
@@ -303,7 +303,7 @@ static bool read_sealed_host(const json_t *one, const struct member *before, siz
 	return true;
 }
 
-/* Sets the hosts and the UUID of the run. False, and nothing changed: an invalid seal, or out of memory. */
+/* Sets the hosts and the UUID of the run. With an invalid seal or without memory, returns false and changes nothing. */
 static bool read_seal(struct cluster *c, const json_t *seal)
 {
 	const json_t *list = json_object_get(seal, "hosts"), *one;

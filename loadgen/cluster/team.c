@@ -12,13 +12,13 @@
 #include "common/base/log.h"
 #include "common/base/utf8.h"
 
-/* Time between two words of progress to the hosts, for each of them: progress must not keep etcd busy. */
+/* Pause between two progress messages, per host of the run: progress must not keep etcd busy. */
 #define TELL_HOST_NS (10 * NS_PER_MS)
-/* Maximum memory (json_memory) for what the leader let go in this run and the next one. The reports of 64 servers take
- * less than 2 MiB, a step takes some hundred bytes. */
+/* Maximum memory (json_memory) for the leader's go messages in this run and the next one. The reports of 64 servers
+ * take less than 2 MiB, a step takes some hundred bytes. */
 #define GONE_BYTES_MAX (32 * 1024 * 1024)
 
-/* The name in the cluster of a barrier of the running run. */
+/* Name of a barrier of the current run, as the cluster knows it: with run and step. */
 struct whole_name {
 	char text[BARRIER_NAME_MAX + 1];
 };
@@ -31,7 +31,7 @@ static struct whole_name whole_name(const struct team *t, uint32_t step, const c
 	return whole;
 }
 
-/* False for a name that is not of the running run. */
+/* Splits a whole name into step and barrier. False if the name does not belong to the current run. */
 static bool part_name(const struct team *t, const char *whole, uint32_t *step, const char **name)
 {
 	unsigned run;
@@ -43,7 +43,7 @@ static bool part_name(const struct team *t, const char *whole, uint32_t *step, c
 	return true;
 }
 
-/* --- what comes from the cluster --- */
+/* --- events of the cluster --- */
 
 static void on_all(void *arg, const char *barrier)
 {
@@ -55,7 +55,7 @@ static void on_all(void *arg, const char *barrier)
 	if (t->events && part_name(t, barrier, &step, &name))
 		t->events->on_all(t->arg, step, name);
 	else if (!t->events)
-		ev_break(t->loop, EVBREAK_ALL); /* team_gather looks */
+		ev_break(t->loop, EVBREAK_ALL); /* team_gather checks `gathered` */
 }
 
 static void be_out(struct team *t, const char *why)
@@ -69,7 +69,7 @@ static void be_out(struct team *t, const char *why)
 		ev_break(t->loop, EVBREAK_ALL);
 }
 
-/* Nobody asks for what was let go in the runs before, nor in the steps before this one and the last. */
+/* Drops go messages of earlier runs, and of steps before the previous one: nobody asks for them any more. */
 static void drop_older(struct team *t, uint32_t step)
 {
 	unsigned run, its_step;
@@ -84,7 +84,7 @@ static void drop_older(struct team *t, uint32_t step)
 	}
 }
 
-/* Keeps what the leader let go until a later run begins. False: all that is kept would take more memory than a run
+/* Keeps a go message until a later run begins. False: all kept messages together would take more memory than a run
  * needs. */
 static bool keep_gone(struct team *t, const char *barrier, json_t *what)
 {
@@ -108,7 +108,7 @@ static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
 	if (part_name(t, barrier, &step, &name) && strcmp(name, "step") == 0)
 		drop_older(t, step);
 	if (!keep_gone(t, barrier, what)) {
-		snprintf(why, sizeof(why), "the leader's messages to go on take more memory than a run needs; allowed: "
+		snprintf(why, sizeof(why), "the leader's go messages take more memory than a run needs; allowed: "
 					   "%d MiB", GONE_BYTES_MAX >> 20);
 		be_out(t, why);
 		return;
@@ -116,7 +116,7 @@ static void on_go(void *arg, const char *barrier, json_t *what, uint64_t at_ns)
 	if (t->events && part_name(t, barrier, &step, &name))
 		t->events->on_go(t->arg, step, name, what, at_ns);
 	else if (!t->events)
-		ev_break(t->loop, EVBREAK_ALL); /* team_wait looks */
+		ev_break(t->loop, EVBREAK_ALL); /* team_wait checks `gone` */
 }
 
 static void on_lost(void *arg, uint32_t rank, const char *why)
@@ -138,7 +138,7 @@ static void on_out(void *arg, const char *why)
 
 	if (t->out)
 		return;
-	/* An etcd that is the leader's own ends with it. */
+	/* An etcd that the leader started (--lead) ends with the leader, so name that host. */
 	if (t->rank != 0 && json_is_true(json_object_get(cluster_about(t->cluster, 0), "has_etcd")))
 		snprintf(text, sizeof(text), "%s; that etcd is run by the leader, host %s (rank 0)", why,
 			 team_host_name(t, 0));
@@ -305,7 +305,7 @@ static void on_late(struct ev_loop *loop, ev_timer *w, int revents)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-/* Runs the loop until something is to be looked at, `timeout_ns` at most. */
+/* Runs the loop until an event of the cluster ends it (ev_break), for `timeout_ns` at most. */
 static void run_loop(struct team *t, uint64_t timeout_ns)
 {
 	ev_timer late;
@@ -344,7 +344,7 @@ void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeo
 		run_loop(t, end_ns - now_ns);
 }
 
-/* --- how it goes --- */
+/* --- progress --- */
 
 void team_total(const struct team *t, struct team_live *out)
 {

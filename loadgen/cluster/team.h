@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The load hosts of a run (loadgen/cluster/cluster.h), from one run of a command to the next: a suite and a comparison
- * have several. What the leader lets go is kept until somebody wants it, since a host may still be writing the files of
- * the run before. Owning thread: main.
+/* The load hosts of a command (loadgen/cluster/cluster.h). They stay together over all of its runs: a suite and a
+ * comparison have several. Go messages of the leader are kept until this host asks for them, since it may still be
+ * writing the files of the previous run. Owning thread: main.
  */
 #ifndef RAMPART_LOADGEN_TEAM_H
 #define RAMPART_LOADGEN_TEAM_H
@@ -16,29 +16,29 @@
 #include "common/base/clock.h"
 #include "loadgen/cluster/cluster.h"
 
-/* All hosts begin to connect, and to measure, so long after the leader said so: news must have come to all by then. */
+/* Delay from the leader's go message until all hosts connect or measure: the message must have reached all by then. */
 #define TEAM_LEAD_NS (300 * NS_PER_MS)
 
-/* A leader that says nothing for so long is given up. Between two runs it may be writing a report, and says nothing
- * meanwhile. */
+/* A host gives up on a leader that has sent nothing for this long. The time is long because the leader sends nothing
+ * while it writes a report between two runs. */
 #define TEAM_SILENCE_NS (300 * NS_PER_S)
 
 /* A host's clients by state, for the progress line. */
 struct team_live {
-	uint32_t hosts;		/* how many hosts the figures are of */
+	uint32_t hosts;		/* number of hosts that the figures sum up */
 	char phase[32];
 	uint64_t connecting, connected, failed;
 	double messages_per_s;
 };
 
-/* All get the number of the step, and the name that it was given below the run. */
+/* `step` is the number of the step, and `name` the barrier's name within that step. */
 struct team_events {
-	/* Leader: all hosts that are left arrived. */
+	/* Leader: all remaining hosts have arrived at the barrier `name`. */
 	void (*on_all)(void *arg, uint32_t step, const char *name);
-	/* The leader opened the barrier `name`. `what` is its message (NULL: none), `at_ns` the moment to go on
+	/* The leader opened the barrier `name`. `what` is its message (NULL: none), `at_ns` the moment to continue
 	 * (CLOCK_MONOTONIC; 0: now). */
 	void (*on_go)(void *arg, uint32_t step, const char *name, json_t *what, uint64_t at_ns);
-	/* Leader: a host wants the running step to end, and the run with it; `why` names it. */
+	/* Leader: a host asks to end the running step and the run; `why` names the host. */
 	void (*on_wish)(void *arg, const char *why);
 	void (*on_lost)(void *arg, uint32_t rank, const char *why);
 	void (*on_out)(void *arg, const char *why);
@@ -51,23 +51,23 @@ struct team {
 	bool go_on_after_loss;
 	uint64_t max_skew_ns;
 	uint32_t run;			/* number of the running run, from 1; 0: none yet */
-	json_t *gone;			/* what was let go, by whole name */
-	char gathered[BARRIER_NAME_MAX + 1];	/* the last barrier that all arrived at */
-	const struct team_events *events;	/* of the running run; NULL between two */
+	json_t *gone;			/* go messages by the cluster's name of the barrier */
+	char gathered[BARRIER_NAME_MAX + 1];	/* the last barrier at which all hosts arrived */
+	const struct team_events *events;	/* callbacks of the running run; NULL between two runs */
 	void *arg;
-	uint32_t n_lost;		/* hosts, since the command began */
-	bool out;			/* of the run: nobody is waited for any more */
-	bool quits;			/* by its own decision */
+	uint32_t n_lost;		/* hosts lost since the command began */
+	bool out;			/* this host is out of the run and waits for no other host */
+	bool quits;			/* this host is out by its own decision */
 	char why_out[512];
-	uint64_t tell_at_ns;		/* no word of progress before */
-	uint64_t heard_ns;		/* member: when the leader said something last */
-	struct team_live live[CLUSTER_HOSTS_MAX];	/* leader: by rank; members: [0], of all */
+	uint64_t tell_at_ns;		/* earliest time of the next progress message */
+	uint64_t heard_ns;		/* member: when the leader's last message arrived */
+	struct team_live live[CLUSTER_HOSTS_MAX];	/* leader: by rank; members: [0] is the sum over all hosts */
 	bool wished[CLUSTER_HOSTS_MAX];
 };
 
-/* Takes the cluster over. 0 or -ENOMEM. */
+/* Takes over `cluster`. Returns 0 or -ENOMEM. */
 int team_init(struct team *t, struct cluster *cluster, struct ev_loop *loop) __attribute__((warn_unused_result));
-/* Leaves (`why` as in cluster_leave) and frees. NULL-safe. */
+/* Leaves the cluster (`why` as in cluster_leave) and frees its memory. NULL-safe. */
 void team_clear(struct team *t, const char *why);
 
 static inline bool team_leads(const struct team *t)
@@ -75,48 +75,48 @@ static inline bool team_leads(const struct team *t)
 	return !t || t->rank == 0;
 }
 
-/* No further run can follow: this host is out, or one was lost and that ends the command. */
+/* True if no further run can follow: this host is out, or a host was lost and that ends the command. */
 static inline bool team_is_over(const struct team *t)
 {
 	return t && (t->out || (t->n_lost > 0 && !t->go_on_after_loss));
 }
 
-/* This host cannot run what the others do: it leaves them, and tells them why. The next run is not to begin. Leaving
- * blocks; so during a run it is put off until team_end_run. */
+/* Takes this host out, because it cannot run what the others do, and tells them why; it begins no further run. Leaving
+ * the cluster blocks, so during a run it is put off until team_end_run. */
 void team_quit(struct team *t, const char *why);
 
 /* A run begins or ends on this host. */
 void team_begin_run(struct team *t, const struct team_events *events, void *arg);
 void team_end_run(struct team *t);
 
-/* This host is there. `note` is taken, and goes to the leader (team_note). */
+/* This host has arrived at the barrier `name`. `note` is taken over; the leader reads it with team_note. */
 void team_arrive(struct team *t, uint32_t step, const char *name, json_t *note);
 const json_t *team_note(const struct team *t, uint32_t step, const char *name, uint32_t rank);
-/* Leader: frees the notes. */
+/* Leader: frees the barrier's notes. */
 void team_forget(struct team *t, uint32_t step, const char *name);
-/* Compares the clocks, and then arrives. */
+/* Measures the offset of this host's clock from the leader's, then arrives at the barrier. */
 void team_compare_clocks(struct team *t, uint32_t step, const char *name);
-/* Leader: opens the barrier `name`. `what` is taken, may be NULL. in_ns: as cluster_go. */
+/* Leader: opens the barrier `name`. `what` is taken over and may be NULL; `in_ns` as in cluster_go. */
 void team_go(struct team *t, uint32_t step, const char *name, json_t *what, uint64_t in_ns);
-/* The message with which the leader opened the barrier, borrowed; NULL: it has not. */
+/* The message with which the leader opened the barrier, borrowed; NULL: the barrier is not open yet. */
 json_t *team_gone(const struct team *t, uint32_t step, const char *name);
-/* How much longer the leader may say nothing; 0: it is given up, for the reason that team_silence_text gives. */
+/* How much longer the leader may be silent; 0: give up on it, for the reason that team_silence_text returns. */
 uint64_t team_patience_ns(const struct team *t);
 const char *team_silence_text(const struct team *t, char *text, size_t size);
-/* Leader: hosts that have not arrived are put out of the run because of `why`, and told as lost. */
+/* Leader: removes hosts that have not arrived at the barrier from the run for `why`. Each is reported as lost. */
 void team_put_out_absent(struct team *t, uint32_t step, const char *name, const char *why);
-/* Runs the loop until the leader has opened the barrier and returns its message, or until this host is out, which it
- * is when the leader is given up; then NULL. Between runs. */
+/* Runs the loop until the leader has opened the barrier, and returns the leader's message. NULL: this host is out,
+ * perhaps because the leader was silent for TEAM_SILENCE_NS. Call it between runs only. */
 json_t *team_wait(struct team *t, uint32_t step, const char *name);
-/* Leader: runs the loop until all hosts that are left arrived, `timeout_ns` at most. Between runs. */
+/* Leader: runs the loop until all remaining hosts have arrived, for `timeout_ns` at most. Call it between runs only. */
 void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeout_ns);
 
-/* Tells the leader, or as the leader all, how it goes; with `wish`: that the run is to end, and why. */
+/* Sends this host's progress to the leader (the leader: the total to all). `wish`: why to end the run; may be NULL. */
 void team_tell(struct team *t, const struct team_live *mine, const char *wish);
-/* The sum over all hosts. */
+/* The sum of the figures over all hosts. */
 void team_total(const struct team *t, struct team_live *out);
 
-/* The leader's clock for a moment of ours (CLOCK_MONOTONIC). */
+/* Converts a time of this host's CLOCK_MONOTONIC to the leader's. */
 int64_t team_clock(const struct team *t, uint64_t now_ns);
 const char *team_host_name(const struct team *t, uint32_t rank);
 

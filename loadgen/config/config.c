@@ -131,7 +131,7 @@ static int check_together(const struct loadgen_config *c, char *err, size_t n)
 {
 	const struct { bool wrong; const char *text; } checks[] = {
 		{ c->deal && c->targets.n < 2, "--deal: needs several --targets" },
-		{ c->targets.n > 1 && c->devices.n > 1, "--targets: several cannot be combined with several --device" },
+		{ c->targets.n > 1 && c->devices.n > 1, "--targets: several cannot be combined with several devices" },
 		{ c->from && !c->plan, "--from: only `performance_test plan` takes it" },
 		{ c->lead && c->hosts < 2, "--lead: needs --hosts 2 or more" },
 		{ c->n_rails > 1 && loadgen_has_hosts(c),
@@ -143,15 +143,15 @@ static int check_together(const struct loadgen_config *c, char *err, size_t n)
 		{ c->find_rate && (c->steps.n > 1 || c->sizes.n > 1),
 		  "--find-rate: needs one number of clients and one --message-size" },
 		{ c->find_rate && c->rate_text && !strchr(c->rate_text, '-'),
-		  "--find-rate: needs --rate A-B, the least and the most to try" },
+		  "--find-rate: needs --rate A-B, the lowest and the highest rate to try" },
 		{ c->find_capacity && loadgen_is_swept(c), "--find-capacity: cannot be combined with several rates" },
 		{ c->find_capacity && c->sizes.n > 1, "--find-capacity: needs one --message-size" },
 		{ c->fell_back && loadgen_has_hosts(c),
 		  "--transport auto: cannot be combined with several load hosts, which have to use the same transport; "
-		  "name it" },
+		  "give rdma, tcp or tls" },
 		{ c->transport != TRANSPORT_RDMA && (c->device || c->n_rails > 1 || c->environment >= ENVIRONMENT_VM),
 		  "--transport tcp, tls: cannot be combined with --device, several addresses of --server or "
-		  "--environment vm or netns, which are of RDMA" },
+		  "--environment vm or netns, which are for RDMA only" },
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
@@ -195,8 +195,8 @@ static void list_from(const uint16_t *cpus, uint32_t n, uint32_t first, char *ou
 	}
 }
 
-/* Chooses the CPUs of our own server's threads: --server-cpu-list, else those of --cpu-list, from the one after the
- * workers' on; neither: none. */
+/* Chooses the CPUs for our own server's threads: those of --server-cpu-list; else those of --cpu-list, beginning after
+ * the workers' CPUs; without either option none. */
 static int place_server(struct loadgen_config *c, char *err, size_t err_size)
 {
 	uint16_t cpus[TUNING_CPUS_MAX];

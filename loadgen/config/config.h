@@ -28,7 +28,7 @@ extern const char *const loadgen_workload_names[];	/* in this order, NULL-termin
 
 enum environment { ENVIRONMENT_AUTO, ENVIRONMENT_NATIVE, ENVIRONMENT_VM, ENVIRONMENT_NETNS };
 
-/* Success criteria to judge: all, or (auto) without those of time on emulated CPUs and software RDMA. */
+/* Success criteria to judge: all; or with auto all but times, which emulated CPUs and software RDMA would distort. */
 enum judge { JUDGE_AUTO, JUDGE_ALL };
 extern const char *const loadgen_judge_names[];	/* in the order of the enum, NULL-terminated */
 
@@ -54,7 +54,7 @@ struct loadgen_config {
 	const char *slo_text;		/* NULL: none */
 	const char *price_text;		/* NULL: none */
 	bool find_capacity;		/* search for the capacity, up to `clients` */
-	const char *server;		/* one for each rail, or --targets; NULL: our own */
+	const char *server;		/* the server's names on the rails, or value of --targets; NULL: our own */
 	const char *targets_text;	/* value of --targets; NULL: none */
 	int deal;			/* enum deal */
 	uint64_t tls_port;
@@ -62,7 +62,7 @@ struct loadgen_config {
 	uint64_t server_threads;	/* 0: the server's default */
 	const char *server_cpu_list;	/* for a server of our own; NULL: derived from tuning.cpu_list */
 	const char *ca, *cert, *key, *crl;
-	const char *device;		/* one for each rail, or NULL */
+	const char *device;		/* RDMA device of each rail; NULL: not given */
 	int environment;		/* enum environment */
 	uint64_t duration_ns, warmup_ns;
 	uint64_t iterations;		/* measured operations per client and stream; 0: measure for duration_ns */
@@ -106,10 +106,10 @@ struct loadgen_config {
 	int judge;			/* enum judge */
 	uint64_t floor;			/* clients that connect one at a time before and after the steps */
 	uint64_t seed;
-	uint64_t max_steal_percent;	/* of a machine's CPU time; more marks the step */
-	uint64_t memory_floor_percent, cpu_floor_percent;	/* the ramp stops below; 0: it does not */
+	uint64_t max_steal_percent;	/* share of a machine's CPU time; a step that loses more is marked */
+	uint64_t memory_floor_percent, cpu_floor_percent;	/* the ramp stops below this share; 0: never */
 	uint64_t timeout_ns;		/* longest time for one stage of connecting */
-	uint64_t step_timeout_ns;	/* to connect all clients of a step; 0: derived */
+	uint64_t step_timeout_ns;	/* longest time to connect all clients of a step; 0: derived */
 	const char *output;
 	const char *name;
 	const char *metrics, *metrics_textfile;	/* NULL: none */
@@ -126,7 +126,7 @@ struct loadgen_config {
 	int log_level;
 	int report;			/* 1: make the report at the end */
 	bool quiet, verify, details;
-	bool trace_each;		/* one of several runs: its file of raw times has its name in it */
+	bool trace_each;		/* one of several runs: put the run's name into that of the trace file */
 	bool allow_redirect;		/* follow a GRANT that names another host */
 	const char *from;		/* plan: folder of an earlier run; NULL: none */
 	bool plan;			/* `performance_test plan`: nothing is run */
@@ -152,8 +152,8 @@ struct loadgen_config {
 	uint32_t vm_rails;		/* number of RDMA devices of a micro-VM; 0: one */
 
 	/* set once the hosts are known (loadgen/run/meeting.h) */
-	uint32_t rank;			/* of this host; 0: the leader or the only host */
-	struct team *team;		/* the hosts (loadgen/cluster/team.h); NULL: only this one */
+	uint32_t rank;			/* this host's rank; 0: the leader or the only host */
+	struct team *team;		/* the load hosts (loadgen/cluster/team.h); NULL: this is the only one */
 
 	/* set by workloads_apply, like the defaults of sizes, inflight and chunk_bytes */
 	const struct workload *wl;

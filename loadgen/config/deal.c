@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Dealing. See deal.h. No I/O. */
+/* Deals clients to servers. See deal.h. No I/O. */
 #include "loadgen/config/deal.h"
 
 #include <stddef.h>

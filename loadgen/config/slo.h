@@ -66,7 +66,7 @@ static inline bool slo_is_share(const struct slo_term *t)
 	return t->subject >= SLO_ERRORS && t->subject <= SLO_REFUSALS;
 }
 
-/* True if the limit is a least number per second. */
+/* True if the limit is a minimum number per second. */
 static inline bool slo_is_rate(const struct slo_term *t)
 {
 	return t->subject >= SLO_MSGS_RATE;

@@ -22,7 +22,7 @@ static bool parse_port(const char *text, uint16_t *out)
 	return port >= 1 && port <= UINT16_MAX;
 }
 
-/* Splits t->name into HOST and PORT. Returns NULL, or the fault (static). */
+/* Splits t->name into HOST and PORT. Returns NULL, or a static text that names the fault. */
 static const char *take_apart(struct target *t)
 {
 	const char *host = t->name, *colon = strchr(host, ':'), *end, *port = NULL;
@@ -45,7 +45,7 @@ static const char *take_apart(struct target *t)
 		return "has a name that is too long";
 	memcpy(t->host, host, (size_t)(end - host));
 	t->host[end - host] = '\0';
-	return port && !parse_port(port, &t->port) ? "has a port that is none" : NULL;
+	return port && !parse_port(port, &t->port) ? "has an invalid port" : NULL;
 }
 
 static bool has(const struct targets *targets, const struct target *t)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections made one at a time to a server that has no other clients: they give the floor of connection times and
- * prove that clients can connect. Made before a run's first step, after its last, and after steps that failed. */
+ * prove that clients can connect. They are made before the first step, after the last, and after steps that failed. */
 #ifndef RAMPART_LOADGEN_CONNECT_FLOOR_H
 #define RAMPART_LOADGEN_CONNECT_FLOOR_H
 

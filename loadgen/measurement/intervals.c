@@ -14,11 +14,11 @@
 
 #define LENGTH_LEAST_NS (50 * NS_PER_MS)
 #define CELLS_PER_OCTAVE 32
-#define P99_SAMPLES 299			/* as hist_supports demands */
+#define P99_SAMPLES 299			/* the minimum that hist_supports requires for a p99 */
 #define P99_POINTS_LEAST 5
 /* Limit of an interval's count of round trips: sums over all hosts and intervals then fit in 64 bits. */
 #define COUNT_MOST (UINT64_C(1) << 44)
-#define REAL_MOST 1e30		/* of a time or a rate that a host hands in */
+#define REAL_MOST 1e30		/* largest time or rate accepted from a host */
 #define CELL_TEXT_BYTES sizeof("-895 17592186044416 ")
 
 uint64_t intervals_length_ns(uint64_t measured_ns)
@@ -30,7 +30,7 @@ uint64_t intervals_length_ns(uint64_t measured_ns)
 
 /* --- cells --- */
 
-/* The lowest value in a cell. Each cell has 32 of a histogram's, whose first 2048 are 1 ns wide. */
+/* The lowest value in a cell. A cell spans 32 buckets of a histogram (hist.h), whose first 2048 are 1 ns wide. */
 static uint64_t cell_low(size_t cell)
 {
 	size_t octave = cell < 2 * CELLS_PER_OCTAVE ? 0 : cell / CELLS_PER_OCTAVE - 1;
@@ -74,7 +74,7 @@ static void add_cells(uint64_t *to, const uint64_t *from)
 
 /* --- longer intervals --- */
 
-/* Merges neighbours in pairs; an odd last one is dropped. */
+/* Merges neighbouring intervals in pairs; an odd last interval is dropped. */
 static void merge_neighbours(struct intervals *s)
 {
 	double begin_s = 0;
@@ -127,7 +127,7 @@ void intervals_merge(struct intervals *into, struct intervals *from)
 
 /* --- steadiness --- */
 
-/* The p99 of each `group` of neighbours that has enough samples. Returns how many. */
+/* Computes the p99 of each group of `group` neighbouring intervals that has enough samples. Returns their number. */
 static size_t p99_of_groups(const struct intervals *s, uint32_t group, double *t, double *y)
 {
 	size_t n = 0;
@@ -144,7 +144,7 @@ static size_t p99_of_groups(const struct intervals *s, uint32_t group, double *t
 	return n;
 }
 
-/* The p99 over time, of the smallest groups of which enough have one. Returns how many; 0: there are too few. */
+/* Computes the p99 over time, with the smallest groups of which enough have a p99. Returns their number; 0: too few. */
 static size_t p99_points(const struct intervals *s, double *t, double *y)
 {
 	for (uint32_t group = 1; s->n / group >= P99_POINTS_LEAST; group *= 2) {
@@ -182,7 +182,7 @@ struct estimate intervals_drift(const struct intervals *s, bool p99)
 				 (struct estimate){ NAN, NAN, NAN };
 }
 
-/* True if the drift is beyond the limit, and all of its confidence interval beyond half of it. */
+/* True if the drift exceeds the limit, and its whole confidence interval exceeds half of the limit. */
 static bool exceeds(struct estimate drift, double limit)
 {
 	return fabs(drift.value) > limit && (drift.low > limit / 2 || drift.high < -limit / 2);
@@ -271,18 +271,18 @@ const char *intervals_unpack(const json_t *packed, struct intervals *s)
 	double before_s = 0;
 
 	if (!json_is_array(packed) || json_array_size(packed) > INTERVALS_MAX)
-		return "is no array, or has more intervals than a step can have";
+		return "is not an array, or has more intervals than a step can have";
 	for (s->n = 0; s->n < json_array_size(packed); s->n++) {
 		const json_t *one = json_array_get(packed, s->n), *t = json_array_get(one, 0),
 			*rate = json_array_get(one, 1);
 		struct interval *v = &s->v[s->n];
 
 		if (json_array_size(one) != 3 || !is_amount(t) || !is_amount(rate) || json_number_value(t) <= before_s)
-			return "has one that is not [t_s, messages_per_s, cells], with t_s rising";
+			return "has an interval that is not [t_s, messages_per_s, cells], or whose t_s does not rise";
 		v->t_s = before_s = json_number_value(t);
 		v->messages_per_s = json_number_value(rate);
 		if (!cells_unpack(json_string_value(json_array_get(one, 2)), v->cells))
-			return "has one whose cells are not counts, each with a space behind it";
+			return "has an interval whose cells are not counts, each followed by a space";
 	}
 	return NULL;
 }

@@ -17,7 +17,7 @@
 #include "loadgen/traffic/workload.h"
 
 #define SATURATED_CPUS 0.95
-#define KEPT_UP 0.95		/* share of the offered rate */
+#define KEPT_UP 0.95		/* smallest share of the offered rate that counts as keeping up */
 
 const char *const step_pools_names[] = { "unknown", "restored", "not_restored" };
 
@@ -220,7 +220,7 @@ static void collect_targets(struct step *s, struct worker *const *workers, uint3
 	}
 }
 
-/* One thread has used up a CPU, or all threads the CPUs they may run on, which can be fewer than the threads. */
+/* True if one thread used up a CPU, or all threads together used up the CPUs they may run on (perhaps fewer). */
 static bool is_saturated(const struct step *s, uint32_t n_workers, double window_s)
 {
 	double all_s = 0;
@@ -266,7 +266,7 @@ void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats 
 	uint64_t held = counter_get(&st->live) + counter_get(&st->away);
 	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped),
 		started = counter_get(&st->attempted);
-	/* Unknown clients may have left normally, and a connecting client may be away and so already be known. */
+	/* Unknown clients may have left normally. A connecting client may also count as away, and so be known. */
 	uint64_t unknown = started - MIN(known, started);
 	uint64_t coming = MIN(unknown, counter_get(&st->connecting) + counter_get(&st->parked) +
 			      counter_get(&st->waiting));
@@ -370,7 +370,7 @@ static double growth_per_s(const json_t *begin, const json_t *end, const char *a
 	return grown / span_s;
 }
 
-/* Sum over all servers, each divided by the time between its own reports. */
+/* The sum of growth_per_s over all servers: each server's growth is divided by the time between its own reports. */
 static double server_growth_per_s(const struct step *s, const char *a, const char *b)
 {
 	double sum = 0;

@@ -97,13 +97,13 @@ struct step_hosts {
  * step_fields.c hands them from host to host. X(type, name, rule): the type (STEP_U32, STEP_U64, STEP_REAL, STEP_FLAG,
  * STEP_FLOOR) and how values add up (STEP_ADD, STEP_MAX; of flags STEP_MAX is their OR). */
 #define STEP_SUMS(X) \
-	X(STEP_U32, target, STEP_ADD)		/* clients */ \
-	X(STEP_U32, senders, STEP_ADD)		/* that were to send (--active); `target` until the caller sets it */ \
-	X(STEP_REAL, offered_per_s, STEP_ADD)	/* part of `rate`, or --rate-per-client x senders; 0: closed loop */ \
-	X(STEP_U32, connected_peak, STEP_ADD)	/* when connecting ended */ \
+	X(STEP_U32, target, STEP_ADD)		/* clients that are to connect */ \
+	X(STEP_U32, senders, STEP_ADD)		/* clients that send (--active); `target` until the caller sets it */ \
+	X(STEP_REAL, offered_per_s, STEP_ADD)	/* share of `rate`, or --rate-per-client x senders; 0: closed loop */ \
+	X(STEP_U32, connected_peak, STEP_ADD)	/* clients connected when connecting ended */ \
 	X(STEP_U32, connected_held, STEP_ADD)	/* when traffic stopped, less those lost afterwards (step_collect) */ \
 	X(STEP_U64, connect_wall_ns, STEP_MAX)	/* from the first client's start until the last one was connected */ \
-	X(STEP_U64, span_ns, STEP_MAX)		/* from then until all were told to leave; 0: not known */ \
+	X(STEP_U64, span_ns, STEP_MAX)		/* from the first client's start until all must leave; 0: not known */ \
 	X(STEP_REAL, measured_s, STEP_MAX) \
 	X(STEP_REAL, messages_per_s, STEP_ADD) \
 	X(STEP_REAL, bytes_per_s, STEP_ADD) \
@@ -116,8 +116,8 @@ struct step_hosts {
 	X(STEP_FLAG, started, STEP_MAX)		/* the workers were told to connect */ \
 	X(STEP_FLAG, measured, STEP_MAX)	/* there was a measured phase */ \
 	X(STEP_FLAG, generator_saturated, STEP_MAX) \
-	X(STEP_FLAG, generator_stolen, STEP_MAX)	/* step_is_stolen, of a host; the next one likewise */ \
-	X(STEP_FLAG, generator_throttled, STEP_MAX) \
+	X(STEP_FLAG, generator_stolen, STEP_MAX)	/* step_is_stolen of a host's generator */ \
+	X(STEP_FLAG, generator_throttled, STEP_MAX)	/* step_is_throttled of a host's generator */ \
 	X(STEP_FLAG, step_timeout, STEP_MAX)	/* connecting took too long */ \
 	X(STEP_FLAG, replies_missing, STEP_MAX)	/* replies were missing 15 s after the measured time */ \
 	X(STEP_FLAG, generator_failed, STEP_MAX)	/* a worker's device failed */ \
@@ -157,7 +157,7 @@ struct step {
 	struct fail_table retried;	/* failures that led to another attempt */
 	struct step_fairness fairness, stream_fairness[WORKLOAD_STREAMS_MAX];
 	double kind_per_s[WORKLOAD_KINDS_MAX];	/* operations per second of each kind */
-	/* struct worker_stream */
+	/* Sums over the workers of struct worker_stream. */
 	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];
 	bool idle;			/* the workload sends nothing while it is measured, so it is always steady */
 	bool steady, too_short;		/* step_judge_steadiness; neither: not steady, or not measured */
@@ -193,7 +193,7 @@ void step_keep_report(struct step *s, uint32_t target, enum step_report which, j
 /* Adds up the workers' counters at the end of the step. With several servers, worker i uses server i % n_targets. */
 void step_collect(struct step *s, struct worker *const *workers, uint32_t n_workers,
 		  const struct loadgen_config *cfg);
-/* Adds what a worker or host has. */
+/* Add the histograms, or the fairness sums, of a worker or a host. */
 void step_add_hists(struct step *s, const union step_hists *of);
 void step_add_fairness(struct step_fairness *to, const struct step_fairness *of);
 /* Call after step_collect for each worker whose device failed, to count the clients that were connected or connecting:
@@ -233,12 +233,12 @@ void step_add_lost(json_t *resources, struct step_lost lost);
  * server. */
 bool step_is_stolen(const struct step *s, enum series_side side);
 bool step_is_throttled(const struct step *s, enum series_side side);
-/* Keeps these two of this machine's generator in the step, for step_pack. */
+/* Records both results for this machine's generator in the step, so that step_pack sends them to the leader. */
 void step_keep_lost(struct step *s);
 /* True if any machine of the step lost CPU time. */
 bool step_lacked_cpu(const struct step *s);
 /* True if the step's figures may be due to something else than server and load: it has a hole, is stalled or lacked CPU
- * time. It confirms nothing. */
+ * time. Such a step confirms no result. */
 bool step_is_disturbed(const struct step *s);
 
 /* Number of held clients that send. */
@@ -254,7 +254,7 @@ bool step_is_behind(const struct step *s);
  * flight is not constant: without messages, while clients come and go, or as they end their iterations. */
 double step_littles_residual(const struct step *s, const struct loadgen_config *cfg);
 
-/* Growth of the number at `path` in the server's report from MARK until all clients had left; of its messages, the
+/* Growth of the number at `path` in the server's report from MARK until all clients had left. For messages_in it is the
  * server's own count of `messages_all`. NAN: not known. */
 double step_server_since_mark(const struct step *s, const char *path);
 

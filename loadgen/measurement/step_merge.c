@@ -17,7 +17,7 @@
 #include "loadgen/measurement/step_fields.h"
 #include "loadgen/measurement/step_pack.h"
 
-/* Limits of a host's member "own". That of an honest host has a few KB and 5 levels of nesting. */
+/* Limits of a host's member "own". An honest host's member has a few KB and 5 levels of nesting. */
 #define OWN_BYTES_MAX (256 << 10)
 #define OWN_LEVELS_MAX 16
 
@@ -53,7 +53,7 @@ static void fail(struct reader *r, int ret)
 		r->ret = ret;
 }
 
-/* --- numbers: 0 or false if they are damaged --- */
+/* --- numbers; damaged ones are read as 0 or false --- */
 
 static uint64_t get_whole(struct reader *r, const json_t *v, const char *name, uint64_t most)
 {
@@ -149,12 +149,12 @@ static void get_failures(struct reader *r, const json_t *packed, const char *nam
 
 	counter_set(&t->overflow, get_whole(r, json_object_get(o, "overflow"), name, STEP_WHOLE_MOST));
 	if (!json_is_array(rows) || n > FAIL_TABLE_MAX) {
-		damaged(r, name, "has not from 0 to %d rows", FAIL_TABLE_MAX);
+		damaged(r, name, "does not have 0 to %d rows", FAIL_TABLE_MAX);
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!is_failure(json_array_get(rows, i), &f, &count)) {
-			damaged(r, name, "has a row that is no failure");
+			damaged(r, name, "has a row that is not a failure");
 			return;
 		}
 		t->rows[i].fail = f.code == FAIL_CODE_OTHER ? f : fail_row(&f);
@@ -210,7 +210,7 @@ static json_t *get_network(struct reader *r, const json_t *packed, const char *n
 	json_t *side = json_object_get(packed, name);
 
 	if (!side || !network_side_is_sound(side))
-		damaged(r, name, "is no network of a host");
+		damaged(r, name, "is not a host's network figures");
 	return json_incref(side);
 }
 
@@ -218,7 +218,7 @@ static json_t *get_network(struct reader *r, const json_t *packed, const char *n
 static void check_identity(struct reader *r, const json_t *packed, const struct step *into)
 {
 	if (get_whole(r, json_object_get(packed, "pack"), "pack", STEP_WHOLE_MOST) != STEP_PACK_VERSION)
-		damaged(r, "pack", "is not %d: it is of another version", STEP_PACK_VERSION);
+		damaged(r, "pack", "is not %d: that host runs another version", STEP_PACK_VERSION);
 	if (get_whole(r, json_object_get(packed, "bytes"), "bytes", STEP_WHOLE_MOST) != into->bytes)
 		damaged(r, "bytes", "is not that of the run's step");
 	if (get_whole(r, json_object_get(packed, "repetition"), "repetition", UINT32_MAX) != into->repetition)
@@ -280,7 +280,7 @@ static void check_room(struct reader *r, const struct step *into)
 		    step_field_get_whole(f, into, 0) + step_field_get_whole(f, r->step, 0) > UINT32_MAX)
 			damaged(r, f->name, "makes the sum over the hosts greater than %u", UINT32_MAX);
 	if (into->hosts.n == STEP_HOSTS_MAX || r->rank >= STEP_HOSTS_MAX)
-		damaged(r, "pack", "is of one host too many: a run has %d at most", STEP_HOSTS_MAX);
+		damaged(r, "pack", "is from one host too many: a run has %d hosts at most", STEP_HOSTS_MAX);
 }
 
 /* --- adding --- */

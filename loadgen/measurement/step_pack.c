@@ -83,7 +83,7 @@ static json_t *servers_json(const struct step *s)
 	return a;
 }
 
-/* Counters are packed as their growth over the measured time, gauges as their value at its end; what is not known is
+/* Counters are packed as their growth over the measured time, gauges as their value at its end, and unknown values as
  * 0. */
 static json_t *moment_json(const struct step *s)
 {

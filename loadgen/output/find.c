@@ -155,7 +155,7 @@ static void say_ends(const struct outcome *oc, const struct capacity_result *c, 
 			 "no larger number missed it in all of its tries" : "more were not tried");
 }
 
-/* A cap of the server is the answer, whatever the machine could do. */
+/* Names the server's own limit as the reason: with such a limit the result does not show what the machine can do. */
 static void append_cap(const struct outcome *oc, char *text, size_t size)
 {
 	double limit = loadgen_n_targets(oc->cfg) > 1 ? NAN : json_number_at(oc->server_infos[0], "config.max_clients");
@@ -167,7 +167,7 @@ static void append_cap(const struct outcome *oc, char *text, size_t size)
 	append_text(text, size, ": raise it to learn what the machine can do");
 }
 
-/* Why the result is not confirmed; "": it is. */
+/* The reason why the result is not confirmed; "" if it is confirmed or needs no reason. */
 static const char *doubt_text(const struct capacity_result *c)
 {
 	if (c->confirmed || c->inconclusive || (!c->lower.clients && c->upper.tries >= CAPACITY_TRIES))
@@ -216,7 +216,7 @@ static const char *break_reason(const struct outcome *oc, const struct capacity_
 	return text;
 }
 
-/* `at` is the end of the interval that is the answer. */
+/* `at` is the end of the interval that gives the boundary, the lower or the upper one. */
 static json_t *boundary_json(const struct capacity_result *c, const char *unit, const struct capacity_end *at,
 			     const char *reason)
 {

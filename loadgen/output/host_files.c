@@ -18,7 +18,7 @@
 #include "common/base/utf8.h"
 #include "loadgen/output/results.h"
 
-#define FILES_MAX 4096	/* most files of a host */
+#define FILES_MAX 4096	/* maximum number of files kept from one host */
 
 /* Advances *p past digits and the text `behind` that follows them. False, with *p unchanged, if they are not there. */
 static bool skip_number(const char **p, const char *behind)

@@ -64,7 +64,7 @@ bool outcome_is_aborted(const struct outcome *o)
 	return o->stopping && o->stop_reason == STOP_ABORTED;
 }
 
-/* The largest number of clients below `target` of which an earlier step held all; 0: none. */
+/* The largest number of clients below `target` that an earlier step held completely; 0: none. */
 static uint32_t whole_before(const json_t *steps, uint32_t target)
 {
 	double most = 0;

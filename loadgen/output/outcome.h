@@ -22,8 +22,8 @@ struct outcome {
 	char started_at[40];
 	json_t *server_infos[TARGETS_MAX];	/* INFO of each server; NULL until it arrived */
 	json_t *generator_dev;		/* the RDMA device the workers use; NULL until they are made */
-	json_t *generator_place;	/* effective_describe of this machine with its workers; NULL until then */
-	json_t *not_taken;		/* settings that did not take effect (analysis/untaken.h), each warned of */
+	json_t *generator_place;	/* effective_describe of this machine; NULL until the workers are made */
+	json_t *not_taken;		/* settings that did not take effect (analysis/untaken.h); each was logged */
 	json_t *steps, *verdict;	/* members of run.json */
 	struct load_hosts *hosts;	/* NULL: this is the only host. Freed with the rest */
 	struct series *series;		/* resource use of both machines; NULL until the run begins */
@@ -46,8 +46,8 @@ void outcome_stop(struct outcome *o, enum stop_reason reason, const char *detail
 /* True after a signal. */
 bool outcome_is_aborted(const struct outcome *o);
 
-/* Adds a step: its element of run.json (taken over), and its criteria in the verdict. Warns of settings that did not
- * take effect in it, of each only once in a run. */
+/* Adds a step: its element of run.json (taken over), and its criteria in the verdict. Logs settings that did not take
+ * effect in the step, each setting only once in a run. */
 void outcome_add_step(struct outcome *o, const struct step *s, json_t *element);
 
 #endif

@@ -91,7 +91,7 @@ static int begin_events(struct results *r)
 	return ret;
 }
 
-/* Opens the folder that was made, and begins its events. */
+/* Opens the new folder and creates its events.ndjson. */
 static int open_dir(struct results *r, int parent)
 {
 	int ret;

@@ -54,8 +54,8 @@ int results_histogram(struct results *r, const char *file, const struct hist *h,
 int results_json(struct results *r, const char *file, json_t *o) __attribute__((warn_unused_result));
 /* Writes a JSON file elsewhere (path_write). 0 or -errno. */
 int results_write_json(const char *path, json_t *o) __attribute__((warn_unused_result));
-/* Writes what --json asks for: to that file, for "-" to stdout in ASCII, for NULL nowhere. Returns 0, or -errno after
- * logging it. */
+/* Writes the JSON for --json to the file `where`, to stdout in ASCII if that is "-", nowhere if it is NULL. Returns 0,
+ * or -errno after logging it. */
 int results_copy_json(const char *where, json_t *o) __attribute__((warn_unused_result));
 
 /* Writes the time in ISO 8601 UTC with milliseconds to `text`: the time when the folder was made plus the time elapsed

@@ -131,8 +131,8 @@ static int enter_environment(const char *where, const struct loadgen_config *c, 
 		return -E2BIG;
 	}
 	if (access(script, X_OK)) {
-		snprintf(err, err_size, "no RDMA device here, and %s, which makes a micro-VM with one, is not "
-			 "there; run from the source tree or make a device with `scripts/softroce up`", script);
+		snprintf(err, err_size, "no RDMA device here, and %s, which makes a micro-VM with one, is "
+			 "missing; run from the source tree or make a device with `scripts/softroce up`", script);
 		return -ENODEV;
 	}
 	add_arg(&a, script);
@@ -152,8 +152,8 @@ static int enter_environment(const char *where, const struct loadgen_config *c, 
 	return -errno;
 }
 
-/* Chooses between a network namespace of this machine and a micro-VM, and says which. Returns the choice, or NULL to
- * stay: a micro-VM inside a micro-VM would not find a device either. */
+/* Chooses between a network namespace of this machine and a micro-VM, and prints the choice. Returns it, or NULL to
+ * stay here: a micro-VM inside a micro-VM would not find a device either. */
 static const char *choose_environment(const struct loadgen_config *c)
 {
 	static const char *const question[] = { "netns", "--check", NULL };

@@ -59,7 +59,8 @@ static bool same_text(const json_t *leader, const json_t *member, const char *pa
 
 	if (a && b && strcmp(a, b) == 0)
 		return true;
-	snprintf(why, size, "%s is %.64s there and %.64s at the leader", what, b ? b : "unknown", a ? a : "unknown");
+	snprintf(why, size, "%s is %.64s on the joining host and %.64s on the leader", what, b ? b : "unknown",
+		 a ? a : "unknown");
 	return false;
 }
 
@@ -156,7 +157,7 @@ static int join(struct meeting *m, const struct opts_spec *spec, const struct lo
 			  .lease_ns = cfg->lease_ns },
 		.hosts = cfg->join ? 0 : (uint32_t)cfg->hosts, .join_timeout_ns = cfg->join_timeout_ns,
 		.leads = cfg->lead, .joins = cfg->join != NULL,
-		/* The ramp decides about going on; the counts of the remaining hosts are needed in any case. */
+		/* The ramp decides if the run continues; to end it, too, barriers must not wait for lost hosts. */
 		.go_on_after_loss = true };
 	struct ev_loop *loop = ev_default_loop(0);
 	ev_signal interrupt, terminate;

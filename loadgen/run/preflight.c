@@ -11,7 +11,7 @@
 #include "common/rdma/dev.h"
 #include "common/sizing/sizes.h"
 
-/* NULL: there is no file. */
+/* True if the file of an option can be written, or if the option was not given (`file` is NULL). */
 static bool can_write(const char *option, const char *file)
 {
 	int ret = file ? path_may_write(file) : 0;
@@ -39,7 +39,7 @@ int preflight_check(const struct loadgen_config *cfg)
 		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it%s",
 			  (unsigned long long)have, cfg->transport != TRANSPORT_RDMA ? "--clients" :
 			  cfg->phased ? "--phased" : "--connect-concurrency", (unsigned long long)fds,
-			  cfg->transport == TRANSPORT_RDMA && cfg->phased ? "" : " or lower that");
+			  cfg->transport == TRANSPORT_RDMA && cfg->phased ? "" : " or lower that option");
 		return -ENOENT;
 	}
 	for (uint32_t i = 0; i < cfg->n_rails && cfg->transport == TRANSPORT_RDMA; i++)

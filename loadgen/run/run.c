@@ -133,7 +133,7 @@ static bool write_files(const struct loadgen_config *cfg, struct results *result
 	return ok && reported && copied;
 }
 
-/* Tells the CI system. False if the file of --junit could not be written. */
+/* Reports the run as test cases to the CI system. False if the file of --junit could not be written. */
 static bool write_cases(const struct loadgen_config *cfg, struct results *results, const json_t *run)
 {
 	struct cases *c;
@@ -151,7 +151,7 @@ static bool write_cases(const struct loadgen_config *cfg, struct results *result
 	return !ret;
 }
 
-/* run.json, with what was planned beside what was used if `before` is what this machine had. */
+/* Makes run.json. With the machines' state `before` the run, it also compares planned with used resources. */
 static json_t *make_run_json(const struct outcome *oc, struct hosts *before, const struct results *results, int argc,
 			     char **argv, enum run_exit status)
 {
@@ -169,7 +169,7 @@ static enum run_exit finish(struct outcome *oc, struct hosts *before, struct res
 			    bool print, json_t **out)
 {
 	enum run_exit status;
-	bool own = print; /* not one of a suite */
+	bool own = print; /* this run is not part of a suite, which reports its runs itself */
 	json_t *run;
 
 	print = print && !(oc->cfg->json && strcmp(oc->cfg->json, "-") == 0);

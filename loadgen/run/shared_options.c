@@ -77,8 +77,8 @@ static bool is_within(const json_t *a, const json_t *b, const char *whose_a, con
 
 bool shared_options_agree(const json_t *leader, const json_t *host, bool all, char *what, size_t size)
 {
-	return is_within(host, leader, "there", "at the leader", what, size) &&
-	       (!all || is_within(leader, host, "at the leader", "there", what, size));
+	return is_within(host, leader, "on the joining host", "on the leader", what, size) &&
+	       (!all || is_within(leader, host, "on the leader", "on the joining host", what, size));
 }
 
 /* One option as one argument, on the heap; NULL with a line in `err`. */

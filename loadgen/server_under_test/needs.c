@@ -84,8 +84,8 @@ static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
 		a->v[a->n++] = (char *)"--realtime";
 }
 
-/* Extra clients to allow, because leaving clients still count while the next ones connect; with churn maybe all. As the
- * server requires memory for all regions at start, these may use a quarter of this machine's memory. */
+/* Number of clients to allow beyond the run's own: clients that leave still count while the next ones connect; with
+ * churn all may. Regions take memory at start, so those of extra clients get a quarter of this machine's at most. */
 static uint64_t spare_clients(const struct loadgen_config *c, uint64_t region_bytes)
 {
 	uint64_t spare = (c->churn_per_s ? c->clients : c->clients / 10) + 16;
@@ -115,7 +115,7 @@ void needs_of_server(const struct loadgen_config *c, struct sizes_server *out)
 	};
 }
 
-/* Adds options in which a server with larger values also serves runs that need less. */
+/* Adds the options for sizes: a server with larger sizes also serves runs that need less. */
 static void add_sizes(struct needs_args *a)
 {
 	a->n = a->n_fixed;
@@ -192,8 +192,8 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 		snprintf(text, size, "the workload needs a region of %llu bytes, more than the server's "
 			 "--region-size %.0f", (unsigned long long)needs.region_bytes, region);
 	else if (needs.window && !windows)
-		snprintf(text, size, "the workload has the server write to its clients' memory, which it does "
-			 "not do with its --windows off");
+		snprintf(text, size, "the workload has the server write to its clients' memory, but the server "
+			 "runs with --windows off");
 	else if (clients < (double)first)
 		snprintf(text, size, "the first step of %llu clients is more than the server's "
 			 "--max-clients %.0f", (unsigned long long)first, clients);
@@ -211,7 +211,7 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 			 "the server's --max-handshakes allow (%.0f)", all, handshakes);
 	else if (c->phased && handshakes < all_at_once)
 		snprintf(text, size, "--phased has %.0f TLS connections open at once, which spread over the "
-			 "server's shards by hash: its --max-handshakes must allow %.0f, and allow %.0f", all,
+			 "server's shards by hash: its --max-handshakes must allow %.0f, but allow %.0f", all,
 			 all_at_once, handshakes);
 	else if (c->tls_resume && !resumes)
 		snprintf(text, size, "--tls-resume: the server has --tls-resume off");
@@ -220,7 +220,7 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 
 /* --- a server for several runs --- */
 
-/* The first option that is missing in one of them or has another value; NULL: none. */
+/* The first option that only one of the command lines has, or whose values differ; NULL: none. */
 static const char *first_difference(const struct needs_args *a, const struct needs_args *b)
 {
 	const char *option = NULL;

@@ -11,7 +11,7 @@
 #include "common/sizing/sizes.h"
 #include "loadgen/config/config.h"
 
-/* --session-timeout and --handshake-timeout of a server of our own with --phased: rdma_server's longest. */
+/* --session-timeout and --handshake-timeout of our own server with --phased: the longest that rdma_server accepts. */
 #define NEEDS_PHASED_TIMEOUT_S 600
 /* The largest value that rdma_server takes for --max-clients. */
 #define NEEDS_CLIENTS_MAX 200000
@@ -22,7 +22,7 @@
 /* A command line; `v` ends with NULL and points to `numbers`, to the configuration's texts, and to the program's. */
 struct needs_args {
 	char *v[NEEDS_ARGS_MAX];
-	int n, n_fixed;			/* the first n_fixed change how a server works; the rest follows from: */
+	int n, n_fixed;			/* the first n_fixed change how a server works; the rest follow from: */
 	struct sizes_server size;
 	bool tls_resume;
 	char numbers[NEEDS_ARGS_MAX][NEEDS_NUMBER_MAX];

@@ -23,7 +23,7 @@
  * probably ended. At least as long as clients try to come back (--reconnect). */
 #define PATIENCE_NS (30 * NS_PER_S)
 #define PATIENCE_REFUSED_NS (2 * NS_PER_S)
-/* Longest pause between two tries (client/backoff.h); the first has none. Short, as a step waits for its reports. */
+/* Longest pause between two tries (client/backoff.h), of which the first is immediate. A step waits for its reports. */
 #define PAUSE_MAX_NS (2 * NS_PER_S)
 
 /* --- the process --- */
@@ -280,7 +280,7 @@ static void note_session_is_back(struct sut *s)
 	if (!s->backoff.lost_ns)
 		return;
 	s->reconnects++;
-	log_warn("the control session%s is there again after %.1f s; the run goes on", which(s, text, sizeof(text)),
+	log_warn("the control session%s was restored after %.1f s; the run goes on", which(s, text, sizeof(text)),
 		 (double)backoff_end(&s->backoff, clock_now_ns()) / 1e9);
 }
 
@@ -377,7 +377,7 @@ bool sut_is_restored(const struct sut *s, const json_t *now)
 	if (s->cfg->churn_per_s &&
 	    !(json_number_at(now, "pools.qp.exist") <= json_number_at(s->baseline, "pools.qp.exist")))
 		return false;
-	/* Use may be below the baseline: a session of that time, such as one that had just broken, may be gone. */
+	/* Use may be below the baseline, which may include a session that had just broken and has expired since. */
 	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
 		if (!(json_number_at(now, used[i]) <= json_number_at(s->baseline, used[i])))
 			return false;

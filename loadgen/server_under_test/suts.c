@@ -18,7 +18,7 @@ static void on_ready(void *arg)
 	o->all->events->on_ready(o->all->arg);
 }
 
-/* The only answer, or the sum of all: a new reference. NULL for INFO of several, or if they do not add up. */
+/* The only answer, or the sum of all: a new reference. NULL for INFO of several, or if answers cannot be added. */
 static json_t *sum_of(const struct suts *s, enum control_what what)
 {
 	json_t *answers[TARGETS_MAX];
@@ -153,7 +153,7 @@ void suts_disconnect(struct suts *s)
 
 /* --- questions --- */
 
-/* Forgets all old answers first, in case a server answers at once. */
+/* Forgets all old answers before the first request, because a server may answer at once. */
 void suts_ask(struct suts *s, enum control_what what, uint32_t number)
 {
 	s->numbers[what] = number;

@@ -87,7 +87,7 @@ static bool add_request(struct traffic *t, struct wclient *wc, struct lane *lane
 		op.imm = lane_part_index(wc, p) << 1 | 1;
 	}
 
-	/* Leaves room for one request more than this one: the message that follows the last request. */
+	/* Leave room for another request after this one: the message that follows a part's last request. */
 	if (client_rma_room(lane->conn) < b->n + 2 || lane->order_in - lane->order_out == LANE_ORDER_MAX ||
 	    (tells && client_in_flight(lane->conn) >= t->memory.needs.credits))
 		return false;
@@ -99,7 +99,7 @@ static bool add_request(struct traffic *t, struct wclient *wc, struct lane *lane
 		LANE_NO_STREAM;
 	lane->order[lane->order_in++ % LANE_ORDER_MAX].bytes = bytes;
 	b->ops[b->n++] = op;
-	/* Posted at once, so that the next check for a credit sees that this request has taken one. */
+	/* Post at once, so that the next check for a credit sees that this request has taken one. */
 	if (tells || b->n == POST_MAX)
 		post_batch(lane, b);
 	return true;
@@ -199,7 +199,7 @@ static bool post_next(struct traffic *t, struct wclient *wc, struct lane *lane, 
 			return false;
 	}
 	if (q->posted == all) {
-		/* The message whose credit ends the part. */
+		/* The part ends when the credit of this message comes back. */
 		if (!send_message(t, wc, lane, stream, 0, 0, true))
 			return false;
 		if (lane->conn)

@@ -28,7 +28,7 @@ struct lane_queue {
 	TAILQ_HEAD(, part) parts;
 	struct part *posting;		/* the first part that is not completely posted; NULL: none */
 	uint64_t posted;		/* bytes of `posting` that are posted, summed over its moves */
-	uint64_t ended;			/* bytes of requests that have ended, counted from the first part on */
+	uint64_t ended;			/* bytes of ended requests of these parts, summed over their moves */
 	uint32_t told;			/* unfinished parts whose WRITE with immediate data the server has answered */
 	uint32_t asked;			/* PUSHes that the server has not answered yet */
 	uint32_t unasked;		/* messages since the last one that asked for its credit */
@@ -73,7 +73,7 @@ static inline uint64_t lane_landing_offset(const struct traffic *t, uint32_t slo
 	return t->memory.needs.landing_shared ? 0 : slot * t->bytes;
 }
 
-/* The data that an operation writes; they also differ between the streams of a client. */
+/* The data that an operation writes. They differ from operation to operation, and between the streams of a client. */
 uint8_t *lane_text(const struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* Size of first messages, and of messages that ask for a WRITE. */
 #define MESSAGE_BYTES 64
-/* Over a socket: size of the messages that carry chunks, and how many of both streams may be in flight. */
+/* Over a socket: size of the messages that carry chunks, and how many may be in flight over both streams. */
 #define SOCKET_MESSAGE_BYTES (64u << 10)
 #define SOCKET_CREDITS 16
 

@@ -89,7 +89,7 @@ all_back "after a run on two hosts everything is back" main
 
 lead picky 2 --steps 4 --duration 0.5
 RAMPART_TOKEN=${url##*token=} url=${url%%\?*} join picky_b --message-size 128
-ends "a member (its token is in the environment) with another option is refused, and told which" picky_b 60 3 '--message-size 128 is given there and not at the leader'
+ends "a member (its token is in the environment) with another option is refused, and told which" picky_b 60 3 '--message-size 128 is given on the joining host and not on the leader'
 join picky_b --allow-server 192.0.2.1
 ends "a host that may not load the server leaves" picky_b 60 3 '--allow-server does not allow'
 end_of picky 60

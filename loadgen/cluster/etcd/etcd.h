@@ -2,15 +2,15 @@
 /* Client of the etcd through which the hosts of a run communicate: keys bound to this host's lease, changed by guarded
  * transactions and watched in the order of the changes.
  *
- * Keys are relative to the run that the URL names ("members/7f3a" is /rampart/RUN/members/7f3a in etcd), of
- * [A-Za-z0-9._/-] and at most ETCD_KEY_MAX bytes. Values are bytes of any kind, at most ETCD_VALUE_MAX. Each
+ * Keys are relative to the run that the URL names ("members/7f3a" is /rampart/RUN/members/7f3a in etcd) and have at
+ * most ETCD_KEY_MAX bytes of [A-Za-z0-9._/-]. Values are bytes of any kind, at most ETCD_VALUE_MAX. Each
  * transaction that writes has a higher revision than the one before; revisions are common to all keys.
  *
  * A thread of its own keeps this host's lease, so a blocked loop cannot lose it. A host that cannot refresh the lease
  * in time is out before etcd tells the others; it measures with CLOCK_BOOTTIME, so time while it was stopped or
  * suspended counts. Every transaction is also guarded by the lease: none takes place after etcd has dropped it.
  *
- * Broken connections are opened again, after growing pauses of 1 s at most. That neither loses nor repeats a
+ * Broken connections are opened again, after growing pauses of 1 s at most. Reconnecting neither loses nor repeats a
  * transaction or a change. Nothing is polled.
  *
  * Owning thread: main, in its loop. No function except etcd_close calls back from within its call, and callbacks may
@@ -36,8 +36,8 @@ struct etcd_config {		/* borrowed during etcd_open only */
 	uint64_t lease_ns;	/* at least 2 s; rounded up to whole seconds */
 };
 
-/* This host is out of the run: `why` is a sentence (lease lost, token refused, invalid answers of etcd). All pending
- * transactions have ended as ETCD_FAILED before. No callback follows; the caller still has to call etcd_close. */
+/* This host is out of the run: `why` is a sentence (lease lost, token refused, invalid answers of etcd). Before this
+ * call, all pending transactions end as ETCD_FAILED. No callback follows; the caller still has to call etcd_close. */
 typedef void etcd_out_fn(void *arg, const char *why);
 
 /* Starts to connect. Transactions and watches requested meanwhile start when etcd answers, however long that takes.
@@ -45,8 +45,8 @@ typedef void etcd_out_fn(void *arg, const char *why);
 int etcd_open(const struct etcd_config *, struct ev_loop *, etcd_out_fn *on_out, void *arg, struct etcd **out,
 	      char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* Revokes the lease, so that etcd deletes this host's keys at once, waits at most `wait_ns` for that (after on_out not
- * at all), and frees. Pending transactions end as ETCD_FAILED. NULL-safe. */
+/* Revokes the lease, so that etcd deletes this host's keys at once, waits at most `wait_ns` for that (not at all after
+ * on_out), and frees the client. Pending transactions end as ETCD_FAILED. NULL-safe. */
 void etcd_close(struct etcd *, uint64_t wait_ns);
 
 /* Why etcd does not answer at the moment, or NULL if it does. Borrowed until the loop runs again. */
@@ -69,7 +69,7 @@ struct etcd_write {
 enum etcd_status {
 	ETCD_DONE,		/* every guard held and the write took place */
 	ETCD_REFUSED,		/* a guard did not hold; nothing was written */
-	ETCD_FAILED,		/* etcd refused it (`why`); or this host is out, and the write may have taken place */
+	ETCD_FAILED,		/* etcd refused the write (`why`); or this host is out, and it may have taken place */
 };
 
 typedef void etcd_done_fn(void *arg, enum etcd_status, const char *why);

@@ -34,8 +34,8 @@ struct etcd {
 	ev_timer pause;
 	uint64_t refused_login;		/* the login that etcd refused: nothing is sent before a newer one */
 	bool ending;			/* a `done` callback runs: nothing is sent before it returns */
-	bool again;			/* the first was sent before and may have taken place */
-	int64_t requests;		/* transactions that took place: the version of this host's own key */
+	bool again;			/* the first transaction was sent before and may have taken place */
+	int64_t requests;		/* number of transactions that took place: the version of this host's key */
 	char trouble[ETCD_WHY_MAX];
 	/* Watches (etcd_watch.c). */
 	TAILQ_HEAD(, etcd_watch) watches;

@@ -259,7 +259,7 @@ static json_t *read_body(const struct etcd_call *c, size_t bytes, char *what, si
 	if (json_is_object(body))
 		return body;
 	if (body || !bytes)
-		snprintf(what, what_size, "%s", body ? "another value" : "nothing");
+		snprintf(what, what_size, "%s", body ? "a JSON value of another type" : "an empty body");
 	json_decref(body);
 	return NULL;
 }
@@ -601,5 +601,5 @@ void etcd_ask(struct etcd_http *h, const char *path, json_t *body, const char *t
 	if (!h->asked)
 		return;
 	etcd_call_cancel(c);
-	say(h->target, ETCD_AWAY, "is not waited for", "", out);
+	say(h->target, ETCD_AWAY, "did not answer before this host left", "", out);
 }

@@ -19,7 +19,7 @@ struct etcd_target {
 	char base[320];			/* http://HOST:PORT/v3/ */
 	char *ca, *cert, *key;		/* files for TLS; NULL: none */
 	char unix_socket[108];		/* path of the socket to connect to; "": TCP */
-	uint64_t patience_ns;		/* longest wait for a due answer on a connection */
+	uint64_t patience_ns;		/* longest wait on a connection that owes an answer */
 };
 
 struct etcd_url;
@@ -31,7 +31,7 @@ void etcd_target_clear(struct etcd_target *);
 enum etcd_outcome {
 	ETCD_OK,		/* `body` is the answer */
 	ETCD_NO,		/* etcd refused: see `code` and `why` */
-	ETCD_LOGIN,		/* the authentication token is not valid, or no longer */
+	ETCD_LOGIN,		/* the authentication token is invalid or has expired */
 	ETCD_AWAY,		/* no answer, or etcd cannot serve now: retry; the request may have taken effect */
 	ETCD_NONSENSE,		/* the answer is invalid: not an etcd, or a broken one */
 };

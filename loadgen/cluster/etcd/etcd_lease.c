@@ -235,7 +235,7 @@ static void give_back(struct etcd_lease *l)
 	struct etcd_answer a;
 	uint64_t wait_ns;
 
-	/* The lock waits until etcd_lease_stop has hung up. */
+	/* etcd_lease_stop holds the lock while it hangs up: wait for that, or it would also end the request below. */
 	pthread_mutex_lock(&l->lock);
 	wait_ns = l->wait_ns;
 	pthread_mutex_unlock(&l->lock);
@@ -244,7 +244,7 @@ static void give_back(struct etcd_lease *l)
 	etcd_hang_up(l->http, false);
 	etcd_ask(l->http, "lease/revoke", json_pack("{s:o}", "ID", etcd_int(l->state.id)), l->state.token, wait_ns, &a);
 	if (a.outcome != ETCD_OK)
-		log_debug("this host's lease ends by itself: %s", a.why);
+		log_debug("this host's lease was not revoked and will expire: %s", a.why);
 }
 
 static void *run(void *arg)

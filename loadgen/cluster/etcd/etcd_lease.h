@@ -29,7 +29,7 @@ void etcd_lease_stop(struct etcd_lease *, uint64_t wait_ns);
 
 /* Any thread. */
 void etcd_lease_read(struct etcd_lease *, struct etcd_lease_state *out);
-/* etcd refused the token of login number `seen`: the thread logs in again, unless it has done so since. */
+/* Call this when etcd refused the token of login number `seen`: the thread logs in again unless it already has. */
 void etcd_lease_login(struct etcd_lease *, uint64_t seen);
 /* Declares this host out, because of the answer to a request of another thread. */
 void etcd_lease_give_up(struct etcd_lease *, const char *why);

@@ -2,8 +2,8 @@
 /* Starts an etcd for one run. See etcd_proc.h.
  *
  * etcd starts twice: first on a Unix socket in its private folder, until its users exist, then for everybody. So no
- * other process can reach it before it has passwords, or keep a watch from that time. It has no peers; their port is a
- * Unix socket as well.
+ * other process can reach it before it has passwords, or keep a watch from that time. It has no peers, so its peer
+ * address is a Unix socket as well.
  *
  * With TLS, --trusted-ca-file makes etcd accept only clients with a certificate of the CA. --client-cert-auth would
  * make its JSON gateway refuse every certificate that has a common name (etcd 3.4, embed/serve.go). */
@@ -33,7 +33,7 @@
 #include "loadgen/cluster/etcd/etcd_url.h"
 
 #define START_NS (20 * NS_PER_S)
-#define PEER "unix://peer:0"	/* a socket in its folder */
+#define PEER "unix://peer:0"	/* a socket in etcd's folder */
 static const char peers[] = "run=" PEER;
 #define SOCKET "client:0"
 #define CLIENT "unix://" SOCKET
@@ -44,7 +44,7 @@ struct etcd_proc {
 	char folder[84];
 	struct etcd_url url;
 	char text[ETCD_URL_MAX], local_text[ETCD_URL_MAX];
-	struct etcd_target target;	/* its paths are absolute, because etcd runs in the folder */
+	struct etcd_target target;	/* its file paths are absolute, because etcd runs in `folder` */
 };
 
 const char *etcd_proc_url(const struct etcd_proc *p)
@@ -163,7 +163,7 @@ static int spawn_etcd(struct etcd_proc *p, bool open, const char *log, char *err
 	return spawn(p, argv, log, err, err_size);
 }
 
-/* ---- its user */
+/* ---- etcd's users */
 
 static bool ask(struct etcd_http *h, const char *path, json_t *body, struct etcd_answer *a)
 {
@@ -246,7 +246,7 @@ static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t
 	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), log, err,
 			 err_size);
 	if (ret == 0 && !protect(http, p, &answer)) {
-		snprintf(err, err_size, "etcd cannot be given a password: %s", answer.why);
+		snprintf(err, err_size, "cannot set etcd's users and passwords: %s", answer.why);
 		ret = -EPROTO;
 	}
 	etcd_http_free(http);

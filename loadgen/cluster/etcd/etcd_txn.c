@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends transactions to etcd: in the order of the calls, exactly once, one at a time.
  *
- * Each writes a key of this host's own, bound to its lease, and is guarded by the key's version. So one whose answer
- * was lost can be sent again: it cannot take place twice, or without the lease, and the version tells if it did. */
+ * Each also writes this host's own key, bound to its lease, and is guarded by that key's version. So one whose answer
+ * was lost can be sent again: it cannot take place twice or without the lease, and the version tells if it did. */
 #include "loadgen/cluster/etcd/etcd_core.h"
 
 #include <errno.h>

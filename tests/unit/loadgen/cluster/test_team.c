@@ -258,7 +258,7 @@ TEST(gone__more_than_a_run_needs__this_host_is_out_and_keeps_nothing)
 	}
 	assert_true(team.out);
 	assert_string_equal(out_because,
-			    "the leader's messages to go on take more memory than a run needs; allowed: 32 MiB");
+			    "the leader's go messages take more memory than a run needs; allowed: 32 MiB");
 	let_go("r2/s0/end", 10000);
 	assert_int_equal(json_object_size(team.gone), 0);
 }

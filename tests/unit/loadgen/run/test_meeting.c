@@ -54,7 +54,7 @@ TEST(options__allow_server__malformed_or_without_other_hosts)
 {
 	options_taken("--join etcd://127.0.0.1:2379/run --allow-server a:1,[::1]:2,b");
 	options_refused("--join etcd://127.0.0.1:2379/run --allow-server a:x",
-			"--allow-server: 'a:x' has a port that is none; allowed: ");
+			"--allow-server: 'a:x' has an invalid port; allowed: ");
 	options_refused("--cluster " URL "--server a --allow-server a,,b",
 			"--allow-server: 'a,,b' has an empty name; allowed: ");
 	options_refused("--allow-server a", "--allow-server: needs --join or --cluster");
