@@ -56,7 +56,8 @@ static const struct metric rows[] = {
 	    .path = "last.throughput_msgs_per_s"),
 	ROW("last_step_bytes_per_second", "Bytes of the step that ended last", .path = "last.throughput_bytes_per_s"),
 	PERCENTILES("last_step_response_seconds", "Response time of the step that ended last", "last.response_ns"),
-	PERCENTILES("last_step_connect_seconds", "Time to connect of the step that ended last", "last.connect_ns.total"),
+	PERCENTILES("last_step_connect_seconds", "Time to connect of the step that ended last",
+		    "last.connect_ns.total"),
 	ROW("criteria", "Criteria of the verdict so far, by result", .path = "criteria", .label = "result"),
 #undef ROW
 #undef MORE
