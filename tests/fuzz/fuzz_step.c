@@ -21,6 +21,13 @@ void log_write(enum log_level level, const char *fmt, ...)
 	(void)fmt;
 }
 
+void log_write_event(enum log_level level, const struct log_fields *fields, const char *fmt, ...)
+{
+	(void)level;
+	(void)fields;
+	(void)fmt;
+}
+
 bool log_enabled(enum log_level level)
 {
 	(void)level;
