@@ -28,7 +28,7 @@ bool planned_look(const struct loadgen_config *cfg, struct hosts *out)
 		return false;
 	if (!hosts_look(cfg, false, out, err, sizeof(err)))
 		return true;
-	log_debug("this run has no plan: %s", err);
+	log_warn("what was planned will not stand beside what was used: %s", err);
 	return false;
 }
 
