@@ -18,7 +18,7 @@
 
 #define BUCKETS 17
 
-/* What STATS has (docs/protocol.md, "Reports"). */
+/* Metrics whose values are taken from STATS (docs/protocol.md, "Reports"). */
 static const struct metric rows[] = {
 #define ROW(suffix, kind, text, ...) \
 	{ .name = "rampart_server_" suffix, .type = METRIC_##kind, .help = text, __VA_ARGS__ }

@@ -25,7 +25,7 @@ enum log_format { LOG_FMT_TEXT, LOG_FMT_JSON, LOG_FMT_LOGFMT };
 extern const char *const log_level_names[];
 extern const char *const log_format_names[];
 
-/* What a line is about. The text of the line says the same; JSON and logfmt have both. What is NULL is left out. */
+/* Fields of an event, which the text of its line repeats. Fields that are NULL are left out. */
 struct log_fields {
 	const uint32_t *shard, *connection;	/* index of the shard, and of the connection in it */
 	const char *peer, *stage, *reason, *advice;
@@ -78,6 +78,7 @@ bool log_is_due(uint64_t *next_ns, uint64_t every_ns);
 			log_write(LOG_LVL_DEBUG, __VA_ARGS__); \
 	} while (0)
 
+/* Logs what the user asked to see, at any log level. */
 #define log_always(...) log_write(LOG_LVL_NOTICE, __VA_ARGS__)
 
 #endif

@@ -22,7 +22,8 @@ struct metric {
 	const char *help;
 	const char *path;	/* members, with dots between: "pools.qp.free". A number; or, with `label`, an object or
 				 * an array */
-	const char *labels;	/* constant labels, as they are printed: state="free"; NULL: none */
+	const char *labels;	/* constant labels of a number or an array, as they are printed: state="free"; NULL:
+				 * none */
 	const char *label;	/* An object has a sample for each member, whose name is the value of this label. An
 				 * array has one for each element; the label is the element's index. If the label is a
 				 * list, as in "stage,code", the element's members of these names are its labels */

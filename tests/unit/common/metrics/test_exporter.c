@@ -231,7 +231,7 @@ EXPORTER_TEST(request__a_byte_at_a_time__answered)
 	assert_says(read_all(fd), "200 OK");
 }
 
-/* Those that do not finish their request give their places to the others. */
+/* A connection whose request is not complete gives its place to the next one. */
 EXPORTER_TEST(places__taken_by_unfinished_requests__others_are_served)
 {
 	int fds[EXPORTER_CONNS + 8];
