@@ -80,7 +80,7 @@ help:
 	@echo "make check-docs        every option against docs/options.md and the man pages, figures of the pages against results/"
 	@echo "make check-launchers   a run on several hosts, started by ssh, Slurm and mpirun; a server in a container (docs/launchers.md)"
 	@echo "make check-package     the Debian packages: reproducible, lintian, installed, upgraded and purged in a clean system"
-	@echo "make check-deploy      the manifests of deploy/kubernetes against the schemas of Kubernetes' API (Node.js)"
+	@echo "make check-deploy      manifests and action of deploy/ against their schemas; the action's steps in a clean system"
 	@echo "make bench-connect     compares making connections with cmtime and bare OpenSSL (docs/bench.md)"
 	@echo "make bench-data        compares latency, message rate, bandwidth and CPU time with perftest"
 	@echo "make man               man pages, and completion for bash and zsh, in $(B)/share"
@@ -136,6 +136,7 @@ check-report: all
 	@RAMPART_BIN=$(or $(BIN),./) tests/report/run build/report.tally
 
 check-deploy:
+	@scripts/install-deps --tests --packages
 	@tests/deploy/run build/deploy.tally
 
 record check-ten-thousand: all $(B)/bench/tls_handshakes $(B)/bench/tls_bytes

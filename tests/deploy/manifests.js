@@ -1,6 +1,7 @@
-// Checks the manifests of deploy/kubernetes against the schemas of Kubernetes' API in the package kubernetes-models.
-// Its validators know types, formats and required fields; its TypeScript interfaces know every field, so the compiler
-// reports unknown ones. Then checks what no schema covers: that the manifests fit together.
+// Checks the manifests of deploy/kubernetes against the schemas of Kubernetes' API in the package kubernetes-models, and
+// deploy/github/action.yml against the schema of actions. The validators of kubernetes-models know types, formats and
+// required fields; its TypeScript interfaces know every field, so the compiler reports unknown ones. Then checks what no
+// schema covers: that the manifests fit together.
 //
 // Usage: node tests/deploy/manifests.js SCRATCH    (from the top folder)
 
@@ -8,6 +9,7 @@ import { createRequire } from "node:module";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import ts from "typescript";
+import { validateAction } from "@action-validator/core";
 
 const folder = "deploy/kubernetes";
 const scratch = process.argv[2];
@@ -124,6 +126,9 @@ const rdma = pods.filter((pod) => pod.spec.hostNetwork)
 	.map((pod) => Object.entries(pod.spec.containers[0].resources.limits).filter(([name]) => name.startsWith("rdma/")));
 check("server and load hosts ask for the same RDMA device", rdma.length === 2 && rdma[0].length && same(...rdma) ? [] :
 	[JSON.stringify(rdma)]);
+const { metadata: { annotations }, spec: { containers: [{ command }] } } = server.spec.template;
+check("Prometheus is told the port of --metrics", annotations["prometheus.io/scrape"] === "true" &&
+	option(command, "--metrics").endsWith(`:${annotations["prometheus.io/port"]}`) ? [] : [option(command, "--metrics")]);
 for (const { name, spec } of pods) {
 	const [{ command, env = [], volumeMounts, securityContext }] = spec.containers;
 	const texts = command.join(" ");
@@ -142,4 +147,12 @@ for (const { name, spec } of pods) {
 }
 check("the image can be built from what it copies", [...readFileSync("deploy/Containerfile", "utf8")
 	.matchAll(/^COPY (?!--from)(\S+)/gm)].map((match) => match[1]).filter((path) => !existsSync(path)));
+
+const action = readFileSync("deploy/github/action.yml", "utf8");
+const errors = (text) => validateAction(text).errors.map((error) => JSON.stringify(error));
+check("action.yml: schema of actions", errors(action));
+check("refused: an action with a step without a shell", errors(action.replace(/^ *shell: bash\n/m, "")).length ? [] : ["accepted"]);
+const used = [...new Set([...action.matchAll(/inputs\.(\w+)/g)].map((match) => match[1]))].sort();
+const declared = Object.keys(parseAllDocuments(action)[0].toJS().inputs).sort();
+check("action.yml declares the inputs that it uses, and no other", same(used, declared) ? [] : [used.join(), declared.join()]);
 process.exit(bad ? 1 : 0);
