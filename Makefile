@@ -33,7 +33,7 @@ HARDEN_LINK := $(if $(SAN),,-pie -Wl,-z,relro,-z,now)
 # libev's watchers are cast between types that share their first members.
 CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) $(HARDEN) -fno-strict-aliasing $(WARN) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(RECOVER)) -I. -pthread $(CFLAGS)
-LDLIBS_ALL := -Wl,--as-needed -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lcurl -lseccomp -lz -lm -pthread $(LDFLAGS)
+LDLIBS_ALL := -Wl,--as-needed,--build-id -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lcurl -lseccomp -lz -lm -pthread $(LDFLAGS)
 
 # A folder of sources is a static archive, build/<flavour>/<folder>/lib.a: a new file needs no list. What a program may
 # use follows from which archives it links, and `make lint` checks it for each folder.

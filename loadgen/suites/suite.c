@@ -434,8 +434,9 @@ static json_t *new_json(const struct runner *r)
 
 	for (int i = 0; i < r->argc; i++)
 		json_array_append_new(words, json_string(r->argv[i]));
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:[]}", "schema_version", 2, "id",
-			 results_id(r->results), "suite", r->suite->name, "title", r->suite->title, "started_at",
+	return json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:[]}", "schema_version", 2, "id",
+			 results_id(r->results), "suite", r->suite->name, "title", r->suite->title, "files",
+			 r->suite->sources ? json_incref(r->suite->sources) : json_array(), "started_at",
 			 results_time_text(r->results, now, sizeof(now)), "argv", words, "build", build_info_json(),
 			 "entries");
 }

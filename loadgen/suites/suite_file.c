@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include <openssl/evp.h>
+
 #include "common/base/json_at.h"
 #include "common/base/utf8.h"
 #include "common/rdma/dev.h"
@@ -440,7 +442,8 @@ static int add_entry(struct suite *s, const char *suite, const json_t *defaults,
 
 static int add_entries(struct suite *s, const json_t *file, int argc, char **argv, char *err, size_t err_size)
 {
-	static const char *const members[] = { "schema_version", "name", "title", "defaults", "entries", NULL };
+	static const char *const members[] = { "schema_version", "name", "title", "version", "defaults", "entries",
+					       NULL };
 	const json_t *entries = json_object_get(file, "entries"), *defaults = json_object_get(file, "defaults"), *o;
 	const char *name = json_text_at(file, "name");
 	size_t i;
@@ -455,6 +458,9 @@ static int add_entries(struct suite *s, const json_t *file, int argc, char **arg
 	ret = check_members(file, members, name, err, err_size);
 	if (ret)
 		return ret;
+	if (json_object_get(file, "version") && !is_text(json_object_get(file, "version")))
+		return suite_refuse(err, err_size, "--suite: %s: the version must be a text of 1 to %d bytes", name,
+				    TEXT_MAX);
 	if (json_array_size(entries) == 0 || json_array_size(entries) > SUITE_ENTRIES_MAX - s->n ||
 	    (defaults && !json_is_object(defaults)))
 		return suite_refuse(err, err_size, "--suite: %s: needs entries, %d at most, and may have defaults, "
@@ -468,6 +474,21 @@ static int add_entries(struct suite *s, const json_t *file, int argc, char **arg
 			return ret;
 	}
 	return 0;
+}
+
+/* The suite's member of `sources`. The hash is of the text as it was read. */
+static json_t *source_json(const json_t *file, const char *text, size_t bytes)
+{
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	char hex[2 * EVP_MAX_MD_SIZE + 1] = "";
+	unsigned n = 0;
+
+	if (EVP_Digest(text, bytes, digest, &n, EVP_sha256(), NULL) != 1)
+		return NULL;
+	for (unsigned i = 0; i < n; i++)
+		snprintf(&hex[2 * i], 3, "%02x", digest[i]);
+	return json_pack("{s:O, s:O?, s:s}", "name", json_object_get(file, "name"), "version",
+			 json_object_get(file, "version"), "sha256", hex);
 }
 
 int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **argv, char *err, size_t err_size)
@@ -485,7 +506,11 @@ int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **
 		snprintf(err, err_size, "this machine is out of memory");
 		return -ENOMEM;
 	}
+	if (!s->sources)
+		s->sources = json_array();
 	ret = add_entries(s, file, argc, argv, err, err_size);
+	if (ret == 0 && json_array_append_new(s->sources, source_json(file, text, bytes)))
+		ret = -ENOMEM;
 	if (ret == -ENOMEM)
 		snprintf(err, err_size, "this machine is out of memory");
 	return ret;
@@ -524,6 +549,7 @@ void suite_free(struct suite *s)
 	for (unsigned i = 0; i < s->n; i++)
 		suite_entry_free(&s->entries[i]);
 	json_decref(s->files);
+	json_decref(s->sources);
 	free(s);
 }
 

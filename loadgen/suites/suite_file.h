@@ -35,6 +35,7 @@ struct suite {
 	const char *only;		/* names or ids of the entries that are run, comma-separated; NULL: all. The
 					 * others are not configured, and suite_read takes them out */
 	json_t *files;			/* the files read; titles point into them */
+	json_t *sources;		/* `files` of suite.json: name, version and SHA-256 of each */
 	struct suite_entry entries[SUITE_ENTRIES_MAX];
 	unsigned n;
 };
@@ -47,7 +48,7 @@ bool suite_is_chosen(const struct suite *s, const struct suite_entry *e);
 /* Writes a refusal to `err`, in characters that a terminal can show. Returns -EINVAL. */
 int suite_refuse(char *err, size_t err_size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Adds the entries of a file whose text is `text`. `argv` is the command line; its options replace those of each entry.
+/* Adds the entries of a file whose text is `text`, and the file to `sources`. `argv` is the command line; its options replace those of each entry.
  * Returns 0, or -EINVAL or -ENOMEM with a line in `err` that names the entry. */
 int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **argv, char *err, size_t err_size)
 	__attribute__((warn_unused_result));

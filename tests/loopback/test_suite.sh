@@ -1,7 +1,6 @@
 #!/bin/bash
 # What performance_test does around the data path, so over TCP: a line for each operation (--trace), messages that are joined in an
 # open loop and while clients come and go, and a suite of runs. test_data.sh has the data path over RDMA.
-# here
 
 RAMPART_TRANSPORT=tcp
 . tests/soft_roce/lib.sh
@@ -36,7 +35,7 @@ moves "--coalesce: clients come and go" joined-churn \
 
 cat >"$tmp/two.json" <<'END'
 { "schema_version": 1, "name": "two", "title": "Two runs and a comparison",
-  "defaults": { "steps": 1, "duration": "300ms", "warmup": "100ms", "server-threads": 1, "threads": 1, "verify": true, "transport": "tcp" },
+  "version": "2.1", "defaults": { "steps": 1, "duration": "300ms", "warmup": "100ms", "server-threads": 1, "threads": 1, "verify": true, "transport": "tcp" },
   "entries": [
     { "name": "ping", "title": "Pings", "options": { "workload": "pingpong", "message-size": [1, 64] } },
     { "name": "echo", "title": "Echoes", "options": { "message-size": "64k" } },
@@ -54,6 +53,10 @@ suite_says() { # NAME CONDITION
 suite_says "all entries, in their order" '[.entries[] | .id + " " + .status] ==
     ["two-ping ran", "two-echo ran", "two-settings ran"] and .status == "completed"'
 suite_says "its build is known" '(.build.git_commit | type) == "string"'
+is "--suite: the build ID is that of the program" "$(jq -r .build.build_id "${suite[0]}/suite.json")" \
+    "$(readelf -n "${bin}performance_test" | sed -n 's/.*Build ID: //p')"
+is "--suite: the file has its name, version and hash" "$(jq -r '.files[] | "\(.name) \(.version) \(.sha256)"' "${suite[0]}/suite.json")" \
+    "two 2.1 $(sha256sum "$tmp/two.json" | cut -d' ' -f1)"
 is "--suite: whole numbers have no fraction" "$(grep -c '"message_bytes": [0-9]*\.' "${suite[0]}/suite.json")" 0
 suite_says "one server for the runs, others for the comparison" '[.entries[].server] == [1, 1, null]'
 is "--suite: the server is the same process" \
