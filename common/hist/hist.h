@@ -33,7 +33,7 @@ void hists_add(struct hist *const *dst, struct hist *const *src, size_t n);	/* a
 /* Counts a value, or the same value n times; n may be 0. Writer only. */
 void hist_record(struct hist *h, uint64_t value_ns);
 void hist_record_n(struct hist *h, uint64_t value_ns, uint64_t n);
-/* Empties the histogram. Writer only; a snapshot taken at the same time has part of the samples. */
+/* Empties the histogram. Writer only; a snapshot taken at the same time may contain some of the samples. */
 void hist_reset(struct hist *h);
 
 /* dst += src. The caller is dst's writer; src's writer may record at the same time. dst's count grows by the sum of the

@@ -36,7 +36,7 @@ struct hist {
 	counter cell[HIST_CELLS];
 };
 
-static_assert(sizeof(struct hist) == HIST_BYTES, "what a histogram takes");
+static_assert(sizeof(struct hist) == HIST_BYTES, "HIST_BYTES is the size of a histogram");
 
 /* Index of the cell that counts the value; the last cell counts all values beyond the range. */
 static inline size_t hist_index(uint64_t value)

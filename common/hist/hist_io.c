@@ -25,7 +25,7 @@
 
 /* ---- percentile text ---- */
 
-/* Assumes each sample in the middle of its cell, for the mean too, so that equal samples have no deviation. */
+/* Assumes that each sample is in the middle of its cell, also for the mean, so that equal samples do not deviate. */
 static double hist_stddev(const struct hist *h)
 {
 	struct hist_range r = hist_range_of(h);

@@ -12,7 +12,7 @@
 #include "common/base/json_at.h"
 #include "common/host/proc_text.h"
 
-#define LINE_MAX_BYTES	 8192	/* a longer line of mountinfo is left out: it is of no control group */
+#define LINE_MAX_BYTES	 8192	/* longer lines of mountinfo are skipped: they are of other mounts */
 #define FILE_MAX_BYTES	 16384
 #define NO_LIMIT_BYTES	 0x1p60	/* version 1 writes "no limit" as a number above this */
 
@@ -52,7 +52,7 @@ static bool read_in(const char *dir, const char *name, char *text, size_t size)
 	return ok;
 }
 
-/* Takes a number that a blank or the text's end follows, and advances *at past it. NAN if there is none. */
+/* Reads a number that ends at a blank or at the end of the text, and advances *at past it. NAN if there is none. */
 static double take_number(const char **at)
 {
 	uint64_t n;
@@ -143,7 +143,7 @@ struct spots {
 	struct spot v1[CONTROLLERS], v2;
 };
 
-/* True if the list, with commas between its elements, has the name. */
+/* True if the comma-separated list contains the name. */
 static bool has_name(const char *list, const char *name)
 {
 	size_t len = strlen(name);
@@ -304,8 +304,8 @@ void cgroup_find(const char *root, struct cgroup *out)
 
 /* ---- figures ---- */
 
-/* The files with the figures, by version. With a key the figure is in its line, the sum of two lines if there are two
- * keys; without one it is the file's only number. */
+/* The files that hold the figures, by version. With a key, the figure is the number in its line, or the sum of two
+ * lines if there are two keys; without a key, it is the file's only number. */
 static const struct source {
 	const char *file, *key, *second;
 	double unit;

@@ -46,7 +46,7 @@ static int read_below(const char *sys, const char *name, char *out, size_t size)
 	return read_text(path, out, size);
 }
 
-/* Calls `with` for each entry of a folder named `prefix` and a number, until `with` returns false. */
+/* Calls `with` for each entry of a folder whose name is `prefix` and a number, until `with` returns false. */
 static void for_each_numbered(const char *sys, const char *folder, const char *prefix,
 			      bool (*with)(void *arg, int number), void *arg)
 {

@@ -35,7 +35,7 @@ int place_node_of_device(const char *sys, const char *path);
 /* The node of the RDMA device `name` or, for a software device, of its network interface; PLACE_NO_NODE if unknown. */
 int place_node_of_rdma(const char *sys, const char *name);
 /* Stores in `out`, and returns, the CPUs of a node that the calling thread may run on; NULL if there are none, as for
- * PLACE_NO_NODE. They are those that sysfs lists as local_cpulist of a device at the node. */
+ * PLACE_NO_NODE. The CPUs of a node are those that sysfs lists as local_cpulist of a device at the node. */
 const cpu_set_t *place_cpus_beside(const char *sys, int node, cpu_set_t *out);
 
 /* {tid, cpu, cpus, numa_node, realtime} of a thread of this process: its number, the CPU `cpu` it last ran on (below 0:

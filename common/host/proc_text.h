@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values in texts of /proc (proc(5)). Any text is allowed: a value that is absent or no number counts as missing.
+/* Values in texts of /proc (proc(5)). Any text is allowed: a value that is absent or not a number counts as missing.
  * Pure. */
 #ifndef RAMPART_COMMON_PROC_TEXT_H
 #define RAMPART_COMMON_PROC_TEXT_H

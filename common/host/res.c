@@ -132,7 +132,7 @@ int res_thread_cpu(uint64_t tid, uint64_t *out_ns)
 	err = read_text(path, text, sizeof(text));
 	if (err)
 		return err;
-	/* The name before it may contain blanks; utime and stime are fields 14 and 15. */
+	/* The name before these fields may contain blanks; utime and stime are fields 14 and 15. */
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < 14; field++)
 		at = strchr(at + 1, ' ');
@@ -319,7 +319,7 @@ static const char *const sysctls[] = {
 	"vm.overcommit_memory",
 };
 
-/* A number that another host may have written; NAN if it is not above 0, or absurd. */
+/* A number that another host may have written; NAN unless it is above 0 and below 2^60. */
 static double amount_at(const json_t *environment, const char *path)
 {
 	double v = json_number_at(environment, path);

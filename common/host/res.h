@@ -45,7 +45,7 @@ int res_machine_cpu(struct res_machine_cpu *out) __attribute__((warn_unused_resu
 int res_machine_kernel_bytes(uint64_t *out) __attribute__((warn_unused_result));
 
 /* Bytes of memory still available to this process: MemAvailable of /proc/meminfo or, if that is less, what the memory
- * limit of its control group leaves (common/host/cgroup.h). Returns 0 or -errno; -EIO if missing. */
+ * limit of its control group leaves (common/host/cgroup.h). Returns 0 or -errno; -EIO if it is missing. */
 int res_machine_available_bytes(uint64_t *out) __attribute__((warn_unused_result));
 
 /* Bytes that this process has allocated and not freed, including malloc's overhead; resident memory also includes what
@@ -70,14 +70,14 @@ uint64_t res_machine_memory_bytes(void);
  *   sysctls             {"net.core.somaxconn", ...}
  * Unknown values are null. The caller owns the reference; NULL if memory runs out. */
 json_t *res_environment_json(void) __attribute__((warn_unused_result));
-/* CPUs and memory that the process of an environment may use, which may be of another host: the machine's, or the limit
- * of its control group if that is lower; NAN: not known. */
+/* CPUs and memory that the process described by an environment, perhaps of another host, may use: the machine's, or the
+ * limit of its control group if that is lower; NAN: unknown. */
 double res_cpus_of(const json_t *environment);
 double res_memory_of(const json_t *environment);
-/* Processes and threads that such a process may have, those of others that the limit counts included: the lowest one of
- * RLIMIT_NPROC, pids.max of its control group and kernel.threads-max; NAN: not known. */
+/* Maximum number of processes and threads of such a process, including others that the limit counts: the lowest one of
+ * RLIMIT_NPROC, pids.max of its control group and kernel.threads-max; NAN: unknown. */
 double res_tasks_of(const json_t *environment);
-/* Client ports of an environment (net.ipv4.ip_local_port_range), which may be of another host; NAN: not known. */
+/* Number of client ports of an environment, perhaps of another host (net.ipv4.ip_local_port_range); NAN: unknown. */
 double res_port_range(const json_t *environment);
 
 /* Raises the soft limit of open files to the hard limit, if the kernel allows it. Returns the resulting soft limit, or

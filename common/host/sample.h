@@ -33,12 +33,12 @@ enum sample_figure {
 	SAMPLE_MACHINE_IDLE_S,		/* includes waiting for disks */
 	/* of the control group that limits the process (common/host/cgroup.h) since it was made; NAN: no limit */
 	SAMPLE_CGROUP_CPU_S,		/* CPU time of all its processes */
-	SAMPLE_CGROUP_THROTTLED_S,	/* how long threads were stopped for the CPU quota, added up over CPUs */
-	SAMPLE_CGROUP_MEMORY_HITS,	/* times that it was about to exceed its memory limit */
+	SAMPLE_CGROUP_THROTTLED_S,	/* how long the CPU quota stopped threads, summed over CPUs */
+	SAMPLE_CGROUP_MEMORY_HITS,	/* times that the group was about to exceed its memory limit */
 	SAMPLE_CGROUP_OOM_KILLS,
 	/* of the machine at the moment */
 	SAMPLE_BUSIEST_CORE_RATIO,	/* largest busy share of a CPU since the sampler's last sample */
-	SAMPLE_AVAILABLE_BYTES,		/* available to the process: MemAvailable, or less by the group's limit */
+	SAMPLE_AVAILABLE_BYTES,		/* available to the process: MemAvailable, or less if its group has less */
 	SAMPLE_SLAB_BYTES,
 	SAMPLE_RUNNABLE,		/* threads that run or wait for a CPU */
 	/* of the program, which fills them in itself (sampler_take sets NAN) */
@@ -58,7 +58,7 @@ extern const char *const sample_names[SAMPLE_N];
 /* True for figures that only grow, so that the difference of two samples is what happened in between. */
 bool sample_is_counter(enum sample_figure f);
 
-/* Further threads of a program only count in the figures of its process. */
+/* Threads that a sample lists; further threads count only in the figures of the process. */
 #define SAMPLE_THREADS_MAX 64
 /* Files that a sampler keeps open, beside one for each thread and those of a limited control group
  * (cgroup_n_files). */

@@ -51,8 +51,8 @@ int arena_new(struct ep *ep, size_t bytes, bool remote_write, struct arena **out
 	if (a->memory == MAP_FAILED) {
 		ret = -errno;
 		a->memory = NULL;
-		snprintf(err, err_size, "cannot have %zu bytes of memory for transfers: %s; use smaller ones, or fewer "
-			 "clients or a lower --inflight", bytes, strerror(-ret));
+		snprintf(err, err_size, "cannot allocate %zu bytes of memory for transfers: %s; use smaller transfers, "
+			 "fewer clients or a lower --inflight", bytes, strerror(-ret));
 		goto err_free;
 	}
 	ret = arena_share(a, ep, err, err_size);

@@ -7,8 +7,8 @@
  * whose role would have to be handed over when its loop ends, and a stuck loop delays nobody. Waking all loops for one
  * event is affordable because events are rare.
  *
- * The list of loops, the counts and the times of the last log lines are shared by the process: the only global here,
- * protected by a lock. Events are acked at once, because destroying a queue pair waits for the acks of its events.
+ * All loops share the list of loops, the counts and the times of the last log lines: the only global here, protected by
+ * a lock. Events are acked at once, because destroying a queue pair waits for the acks of its events.
  */
 #ifndef RAMPART_COMMON_ASYNC_H
 #define RAMPART_COMMON_ASYNC_H
@@ -25,10 +25,10 @@ struct ep;
 
 enum async_action {
 	ASYNC_NOTED,		/* counted and logged, nothing to do */
-	ASYNC_EP_FAILED,	/* the device, a completion queue or the shared receive queue: nothing completes any
-				 * more */
+	ASYNC_EP_FAILED,	/* the device, a completion queue or the shared receive queue failed: nothing completes
+				 * any more */
 	ASYNC_QP_FAILED,	/* the queue pair is in ERR */
-	ASYNC_SRQ_LOW,		/* the shared receive queue fell below its limit; told once until ep_watch_srq */
+	ASYNC_SRQ_LOW,		/* the shared receive queue fell below its limit; reported once until ep_watch_srq */
 	ASYNC_QP_LAST_WQE,	/* the queue pair is in ERR and takes nothing more from the shared receive queue */
 };
 
@@ -61,7 +61,7 @@ struct async {
  * device's descriptor cannot be made non-blocking, an error is logged and events stay unread. Thread: the loop's, or
  * the one that sets it up. */
 void async_start(struct async *a, struct ev_loop *loop, const struct ep *ep, async_on_event_fn *on_event, void *arg);
-/* Call before the endpoint is freed. May be called twice, or on a zeroed struct. Thread: the loop's, or later any. */
+/* Call before the endpoint is freed. May be called twice, or on a zeroed struct. Thread: the loop's; later, any. */
 void async_stop(struct async *a);
 
 /* Number of events of this type that the process has received since its start. Any thread. */

@@ -190,7 +190,7 @@ static unsigned timewait_exponent(unsigned packet_life_time, unsigned ack_delay)
 	return MIN(larger + (smaller + 1 >= larger), TIMEWAIT_EXPONENT_MAX);
 }
 
-/* Each end begins its TIMEWAIT when it learns of the disconnect: one of them up to a TIMEWAIT after the other. */
+/* Two TIMEWAITs, because an end may learn of the disconnect, and begin its own, up to a TIMEWAIT after the other. */
 uint64_t cm_rest_ns(const struct rdma_cm_id *id, uint8_t ack_delay)
 {
 	uint64_t timewait_ns;

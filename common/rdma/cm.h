@@ -131,7 +131,7 @@ struct cm_fabric {
 /* 268 ms and 6 retries: Soft-RoCE notices after 1.9 s that a peer is gone. */
 #define CM_ACK_TIMEOUT 16
 #define CM_RETRIES 6
-/* Credits keep receive queues from running dry, so a receiver is not ready only by accident and for a short time: retry
+/* Credits keep receive queues from running dry; a receiver that is not ready nevertheless will be ready soon. So retry
  * without limit (7), and wait long enough (18 is 5.12 ms) that thousands of waiting senders do not drown the receiver
  * in retries. The liveness probe detects a receiver that never becomes ready. */
 #define CM_RNR_RETRIES 7
@@ -220,7 +220,7 @@ uint64_t cm_rnr_timer_ns(uint8_t code);
 /* Makes a system call. Errors: from ibv_query_qp. */
 int cm_read_qp(struct ibv_qp *qp, struct cm_qp_values *out) __attribute__((warn_unused_result));
 
-/* The send PSN the CM would have used, for people and tests. Errors: from rdma_init_qp_attr. */
+/* The send PSN that the CM would have used, for display and tests. Errors: from rdma_init_qp_attr. */
 int cm_own_psn(struct rdma_cm_id *id, uint32_t *out) __attribute__((warn_unused_result));
 
 #endif

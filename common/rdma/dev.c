@@ -95,8 +95,8 @@ int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_siz
 		snprintf(err, err_size, "--device %s: no such RDMA device; `ibv_devices` lists them", name);
 	else
 		snprintf(err, err_size, "%s%s: no active port with an IP address; bring the network "
-			 "interface up and give it an address (`ibv_devinfo`, `ip addr`), or name one with --bind of "
-			 "rdma_server",
+			 "interface up and give it an address (`ibv_devinfo`, `ip addr`), or give "
+			 "rdma_server an address with --bind",
 			 name ? "RDMA device " : "the RDMA devices", name ? name : " here");
 	return -ENODEV;
 }
@@ -152,7 +152,7 @@ static void driver_name(const struct dev *d, char *out, size_t size)
 		snprintf(out, size, "%.63s", strrchr(link, '/') ? strrchr(link, '/') + 1 : link);
 		return;
 	}
-	/* Software devices have no bus device; their vendor is 0 or rxe's "software" id. */
+	/* Software devices have no bus device; the file `parent` of a Soft-RoCE device names its network interface. */
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent", d->name);
 	snprintf(out, size, "%s", access(path, F_OK) == 0 ? "rdma_rxe" : "unknown");
 }
@@ -192,7 +192,7 @@ int dev_open(const struct addr *local, const char *name, struct dev *out, char *
 	if (ret) {
 		if (ret == -EADDRNOTAVAIL)
 			snprintf(err, err_size, "address %s is not this machine's, or not an RDMA device's; "
-				 "`rdma link` and `ip addr` show which are", text);
+				 "`rdma link` shows the devices' interfaces, `ip addr` their addresses", text);
 		else if (ret == -ENODEV)
 			snprintf(err, err_size, "no RDMA device has address %s; `rdma link` shows the "
 				 "devices' interfaces, `scripts/softroce` makes a software device", text);
@@ -247,14 +247,14 @@ int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size)
 
 	if (!dev_ethernet_port(d)) {
 		snprintf(err, err_size,
-			 "--gid-index: the link of device %s is InfiniBand, whose GIDs are no addresses; leave "
-			 "it out", d->name);
+			 "--gid-index: the link of device %s is InfiniBand, whose GIDs are not IP addresses; "
+			 "omit --gid-index", d->name);
 		return -EAFNOSUPPORT;
 	}
 	if (!gid_at(d, index, &gid)) {
 		snprintf(err, err_size,
-			 "--gid-index: device %s has no entry %u; /sys/class/infiniband/%s/ports/%u/gids has those "
-			 "that there are", d->name, index, d->name, d->port_num);
+			 "--gid-index: device %s has no entry %u; see /sys/class/infiniband/%s/ports/%u/gids for "
+			 "its entries", d->name, index, d->name, d->port_num);
 		return -EINVAL;
 	}
 	addr_from_bytes(gid.gid.raw, 0, &a);
@@ -263,9 +263,9 @@ int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size)
 		return 0;
 	if (a.ss.ss_family != d->addr.ss.ss_family) {
 		snprintf(err, err_size,
-			 "--gid-index: entry %u of device %s is %s, which does not reach peers of %s; name an entry "
-			 "of that family, or another address", index, d->name, addr_host_text(&a, text),
-			 addr_host_text(&d->addr, other));
+			 "--gid-index: entry %u of device %s is %s, which cannot reach peers in the "
+			 "address family of %s; name an entry of that family, or another address", index, d->name,
+			 addr_host_text(&a, text), addr_host_text(&d->addr, other));
 		return -EINVAL;
 	}
 	memcpy(name, d->name, sizeof(name));

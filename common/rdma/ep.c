@@ -227,7 +227,7 @@ void ep_watch_srq(struct ep *ep)
 	ep->srq_low = false;
 	if (!ret)
 		return;
-	log_warn("%s does not tell when receives run out (ibv_modify_srq: %s): each message wakes its thread",
+	log_warn("%s cannot report that receives run out (ibv_modify_srq: %s), so each message wakes its thread",
 		 ep->dev->name, strerror(ret));
 	ep->solicited_only = false;
 	arm_receives_again(ep);

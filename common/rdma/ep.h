@@ -29,14 +29,14 @@ struct ep;
 #define EP_BATCH 64u
 #define EP_POST_LIST_MAX 64u
 
-/* wr_id is a typed record: what the work request was, for whom, and in which life of that slot. */
+/* wr_id is a typed record: kind of work request, slot of its queue pair in the pool, and generation of that slot. */
 enum wr_type {
 	WR_RECV,	/* buf */
 	WR_SEND,	/* buf: the last buffer that this completion frees, or EP_NO_BUF */
 	WR_RMA,		/* RDMA WRITE, READ or atomic; buf: number of them that this completion ends */
 	WR_BIND,	/* memory window bind */
 	WR_PROBE,	/* liveness probe, a 0-byte RDMA WRITE */
-	WR_BEACON,	/* last send of a draining QP: its flush tells that all others are done */
+	WR_BEACON,	/* last send of a draining QP: its flush shows that all others are done */
 };
 
 struct wr {
@@ -126,7 +126,7 @@ typedef void ep_on_wc_fn(void *arg, const struct ibv_wc *wc);
  *   -ENOMEM  this process or the device is out of memory, or the limit of locked memory is too low
  *   -ENOSPC  max_qps needs more completion queues than an endpoint can have
  *   -EIO     the SRQ took fewer buffers than it was made for
- *   other    what the ibv_ call that `err` names failed with (-EINVAL: beyond the device's limits)
+ *   other    from the ibv_ call that failed (-EINVAL: beyond the device's limits)
  */
 int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep **out, char *err,
 	   size_t err_size) __attribute__((warn_unused_result));
@@ -241,9 +241,9 @@ struct ep_buf_link *ep_buf_link(const struct ep *ep, uint32_t buf);
 
 /* Bytes from one buffer to the next. */
 size_t ep_stride(uint64_t buf_bytes, bool registered);
-/* Returns pages of free buffers to the kernel, about `budget_bytes` per call: of buffers that nobody has used since the
- * last call that returned false. True: more are left for the next call. Does nothing with a device, because registered
- * pages stay. Buffers that share pages are returned together, once all are free. Keeps the most recently used ones. */
+/* Returns pages of free buffers to the kernel, about `budget_bytes` per call, but only of buffers that nobody has used
+ * since the last call that returned false. True: more are left for the next call. Does nothing with a device, because
+ * registered pages stay. Buffers that share pages are returned together, once all are free. Keeps those used last. */
 bool ep_trim(struct ep *ep, size_t budget_bytes);
 /* False: ep_trim has nothing to do until somebody uses a buffer again. */
 bool ep_needs_trim(const struct ep *ep);
@@ -274,7 +274,7 @@ void ep_get_counts(const struct ep *ep, struct ep_counts *out);
  */
 int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
 	__attribute__((warn_unused_result));
-/* Destroys the QP. Completions that were not polled before must not matter. */
+/* Destroys the QP. Its completions that were not polled before may be lost. */
 void ep_qp_destroy(struct ep *ep, struct ibv_qp *qp, uint32_t cq_index);
 
 #endif

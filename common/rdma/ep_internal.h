@@ -8,8 +8,8 @@
 
 #define REPOST_BATCH 128
 #define SEND_CQS_MAX 63	/* these and the receive queue have one bit each in a 64-bit mask */
-/* The device raises an event if the SRQ holds fewer receives. While the thread sleeps, peers that keep to their credits
- * leave EP_BATCH, so the event means that a peer exceeds its credits; the other half is left for the other peers. */
+/* The device raises an event if the SRQ holds fewer receives than this. While the thread sleeps, peers that keep to
+ * their credits leave EP_BATCH, so the event means that a peer exceeds its credits; this half is left to others. */
 #define SRQ_LIMIT (EP_BATCH / 2)
 
 /* Buffer memory that ep_trim does not return to the kernel, so that light traffic does not wait for pages. */

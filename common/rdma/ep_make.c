@@ -211,7 +211,7 @@ bool ep_needs_trim(const struct ep *ep)
 	return !ep->mr && (ep->n_unused < ep->n_free || MIN(ep->n_trimmed, ep->n_unused) < trimmable(ep));
 }
 
-/* Returns the next buffers of the stack to the kernel, as far as they are adjacent, in one system call: their bytes. */
+/* Gives the pages of the next adjacent buffers of the stack back to the kernel in one call. Returns their bytes. */
 static size_t trim_neighbours(struct ep *ep, uint32_t upto, size_t most_bytes)
 {
 	uint32_t low = ep->free_bufs[ep->n_trimmed++], high = low;

@@ -72,7 +72,7 @@ struct pump {
 	ev_io cm_io, cq_io;
 	ev_timer more;	/* continues after a turn that used up its budget */
 	struct async async;	/* the device's events */
-	ev_timer sweep;	/* polls for what raises no event, while ep_needs_sweep */
+	ev_timer sweep;	/* polls for completions that raise no event, while ep_needs_sweep is true */
 	ev_check rest;	/* calls on_rest at the end of a turn */
 	ev_idle awake;	/* keeps the loop from sleeping while rest_due */
 };
@@ -87,7 +87,7 @@ void pump_stop_watchers(struct pump *p);
 /* Makes pump_run(p) run `other` too, which was started on the same loop. Call right after both were started. */
 void pump_join(struct pump *p, struct pump *other);
 
-/* Sets the callback for work that may wait, such as work for strangers. After pump_rest_is_due, the end of each turn
+/* Sets the callback for work that may wait, such as bootstraps of clients. After pump_rest_is_due, the end of each turn
  * calls on_rest(arg) while it returns true and the time budget lasts. Completions are handled before each piece. */
 void pump_set_rest(struct pump *p, bool (*on_rest)(void *arg));
 /* Announces such work; on_rest is then called until it returns false. */

@@ -202,7 +202,7 @@ static struct ibv_send_wr *next_of_chain(struct chain *ch)
 	return wr;
 }
 
-/* The WRITE is unsignalled: the completion of the message behind it retires both, and a failed WRITE completes. */
+/* The WRITE is unsignalled: the completion of the message behind it retires both; a failed WRITE has its own. */
 static void chain_write(struct rc *rc, struct chain *ch, const struct ep_write *write)
 {
 	struct ibv_send_wr *wr = next_of_chain(ch);

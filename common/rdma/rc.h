@@ -74,7 +74,7 @@ void rc_init(struct rc *rc, struct ep *ep, struct qp_pool *pool, rc_on_broken_fn
  */
 int rc_take_qp(struct rc *rc, uint32_t owner) __attribute__((warn_unused_result));
 
-/* The QP's number; 0 if there is none, which a connected QP never has. */
+/* The QP's number; 0 if there is no QP (no connected QP has the number 0). */
 uint32_t rc_qpn(const struct rc *rc);
 
 /* Sends the first `length` bytes of `buf`. Takes ownership of `buf`, even on failure, and frees it (ep_buf_put) when

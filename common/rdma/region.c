@@ -160,8 +160,8 @@ static int make_window(struct region_pool *p, uint32_t region)
 	if (!s->mw) {
 		ret = -errno;
 		if (log_is_due(&p->log_ns, NS_PER_S))
-			log_error("cannot create a memory window for a one-sided region: %s; there can be at most as "
-				  "many as the device's max_mw: lower --max-clients", strerror(-ret));
+			log_error("cannot create a memory window for a one-sided region: %s; the device's max_mw "
+				  "limits their number: lower --max-clients", strerror(-ret));
 		return ret;
 	}
 	s->rkey = ibv_inc_rkey(s->mw->rkey);
@@ -247,7 +247,7 @@ void region_put(struct region_pool *p, uint32_t region)
 	if (err)
 		log_error("cannot free a memory window (ibv_dealloc_mw): %s", strerror(err));
 	s->mw = NULL;
-	/* To the end of the list, because the first one may be half cleared. */
+	/* Appended to the list, because its first region may be half cleared. */
 	s->next = REGION_NONE;
 	if (p->dirty == REGION_NONE)
 		p->dirty = region;

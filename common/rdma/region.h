@@ -39,7 +39,7 @@ struct region_config {
 	void *arg;
 };
 
-/* Memory is taken from the system only as regions are used. Errors:
+/* Creates a pool, which takes memory from the system only as regions are used. Errors:
  *   -ENOMEM  no address space, or no memory for the table
  */
 int region_pool_new(const struct region_config *cfg, struct region_pool **out) __attribute__((warn_unused_result));
@@ -52,7 +52,7 @@ bool region_pool_begin(struct region_pool *p, uint32_t waiters);
 /* Collects the finished registrations. Then call region_pool_begin and region_get again for each connection that waits,
  * the oldest first. */
 void region_pool_collect(struct region_pool *p);
-/* Call after these calls: drops failures that region_get did not report, because the connections waiting are gone. */
+/* Call after these calls: drops failures that region_get did not report because no connection waits any more. */
 void region_pool_forget_failures(struct region_pool *p);
 
 /* Zeroes regions that were returned, at most `budget_bytes` per call; the pool's owner calls it when it has time. False

@@ -11,7 +11,7 @@ struct registrar {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;		/* a job is new or done, or the thread must end */
 	struct registrar_jobs jobs;
-	const struct registrar_user *serves;	/* user whose job is under way; NULL: no job is */
+	const struct registrar_user *serves;	/* user whose job is under way; NULL: none */
 	bool stop;
 };
 

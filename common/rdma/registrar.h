@@ -52,7 +52,7 @@ struct registrar_job *registrar_take(struct registrar_user *u);
 /* Drops the user's jobs that have not begun, and waits for the one under way. Finished jobs can still be taken. */
 void registrar_cancel(struct registrar_user *u);
 
-/* Does the next job on the calling thread, which is the registrar's own, or a test's. False if there is none. */
+/* For tests: does the next job on the calling thread instead of the registrar's. False if there is none. */
 bool registrar_run_next(struct registrar *r);
 
 #endif

@@ -77,7 +77,7 @@ static int check_cpus(struct tuning *t, char *err, size_t err_size)
 	return t->cpu_list ? tuning_read_cpus("cpu-list", t->cpu_list, t->cpus, &t->n_cpus, err, err_size) : 0;
 }
 
-/* The code of the shortest time that is no shorter. Code 0 is the longest time, and behind it they rise. */
+/* The code of the shortest time that is at least `ns`. Times rise from code 1 to 31; code 0 is the longest. */
 static uint8_t rnr_code(uint64_t ns)
 {
 	uint8_t code = 1;
@@ -173,10 +173,10 @@ static int set_realtime(pthread_attr_t *attr)
 static const char *advice(const struct tuning *t, int ret)
 {
 	if (t->realtime && ret == EPERM)
-		return "--realtime needs root, CAP_SYS_NICE or a limit (ulimit -r)";
+		return "--realtime needs root, CAP_SYS_NICE or a limit of at least 1 (ulimit -r)";
 	if (t->n_cpus && ret == EINVAL)
-		return "not all CPUs of --cpu-list are there, or may be used: `taskset -p $$` says which";
-	return "see the limits of processes and memory (ulimit -a)";
+		return "some CPUs of --cpu-list do not exist, or may not be used: `taskset -p $$` shows those that may";
+	return "see the limits on processes and memory (ulimit -a)";
 }
 
 int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index, const cpu_set_t *beside,

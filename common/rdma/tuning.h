@@ -27,19 +27,19 @@ extern const char *const tuning_numa_names[];	/* in the order of the enum, NULL-
 
 struct tuning {
 	const char *inline_text;	/* --inline: auto, off or a number of bytes */
-	uint64_t post_list;		/* sends with one doorbell, at most */
+	uint64_t post_list;		/* maximum number of sends posted with one doorbell */
 	uint64_t signal_every;		/* one completion per this many sends; 0: chosen for each use */
-	uint64_t srq_depth;		/* receive buffers of a thread, at most; 0: what is needed */
-	uint64_t cq_depth;		/* entries of a completion queue, at most; 0: the device's */
+	uint64_t srq_depth;		/* maximum number of messages in flight to a thread; 0: what credits need */
+	uint64_t cq_depth;		/* maximum number of entries of a completion queue; 0: the device's */
 	int path_mtu;			/* index in tuning_mtu_names */
 	const char *cpu_list;		/* NULL: threads run where the system puts them, or where `numa` says */
 	int numa;			/* enum tuning_numa */
 	bool realtime;
-	uint64_t ack_timeout_ns;	/* as asked; the device's is the next 4.096 us x 2^n */
+	uint64_t ack_timeout_ns;	/* as requested; the device rounds it up to 4.096 us x 2^n */
 	uint64_t retry_count;
-	uint64_t rnr_retry;		/* 7: without end */
-	uint64_t rnr_timer_ns;		/* as asked; the device's is the next of IBTA's table */
-	uint64_t traffic_class, dscp, service_level, gid_index;	/* TUNING_NOT_SET: as the system has it */
+	uint64_t rnr_retry;		/* 7: without limit */
+	uint64_t rnr_timer_ns;		/* as requested; rounded up to a time of IBTA table 45 */
+	uint64_t traffic_class, dscp, service_level, gid_index;	/* TUNING_NOT_SET: the system's */
 
 	/* derived by tuning_check */
 	struct cm_retry retry;
@@ -51,28 +51,28 @@ struct tuning {
 
 extern const char *const tuning_mtu_names[];	/* auto, 256, ..., 4096; NULL-terminated */
 
-/* The defaults of the rows below; settings without one are the system's. */
+/* Sets the defaults of the rows below, and TUNING_NOT_SET where that means the system's. */
 void tuning_defaults(struct tuning *t);
 
-/* 0, or -EINVAL with a line in `err` that names the option and what is allowed. */
+/* Checks the settings. Returns 0, or -EINVAL with a line in `err` that names the option and what is allowed. */
 int tuning_check(struct tuning *t, char *err, size_t err_size) __attribute__((warn_unused_result));
 
-/* Reads the value `text` of --`option`, a list of CPUs. 0, or -EINVAL with a line in `err` that names the option. */
+/* Reads the value `text` of --`option`, a list of CPUs. Returns 0, or -EINVAL with a line in `err` that names it. */
 int tuning_read_cpus(const char *option, const char *text, uint16_t cpus[TUNING_CPUS_MAX], uint32_t *n, char *err,
 		     size_t err_size) __attribute__((warn_unused_result));
 
-/* The acknowledge timeout that takes effect. After tuning_check. */
+/* The acknowledge timeout that takes effect. Call after tuning_check. */
 uint64_t tuning_ack_timeout_ns(const struct tuning *t);
 
-/* 0 for auto. */
+/* The upper limit of the path MTU; 0: auto, the path's own. */
 enum ibv_mtu tuning_mtu(const struct tuning *t);
 
-/* The object `tuning` of run.json's config and of INFO. After tuning_check. NULL when out of memory. */
+/* The object `tuning` of run.json's config and of INFO. Call after tuning_check. NULL when out of memory. */
 json_t *tuning_json(const struct tuning *t) __attribute__((warn_unused_result));
 
-/* Starts the `index`-th thread of a program on its CPU of the list, which is gone through in turn, or with `numa` on
- * any of those `beside` its device (NULL: none are known, it runs anywhere), and as a realtime thread if wanted. Its
- * name is "ROLE INDEX", as ps(1) and samples show it. 0, or -errno with a line in `err` that says what to do. */
+/* Starts the `index`-th thread of a program: with a list, on one CPU of it (each in turn); else, with `numa`, on any of
+ * the CPUs `beside` its device (NULL: unknown, it runs anywhere); with `realtime`, as a realtime thread. Names it "ROLE
+ * INDEX", as ps(1) and samples show. Returns 0, or -errno with a line in `err` that says what to do. */
 int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index, const cpu_set_t *beside,
 			pthread_t *out, void *(*run)(void *), void *arg, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
@@ -80,80 +80,80 @@ int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index
 /* Rows of an option table, in the order of their names; `AT` gives the offset of a field of struct tuning. */
 #define TUNING_OPT_ACK_TIMEOUT(AT) { .name = "ack-timeout", .group = "data", .type = OPT_DURATION, \
 	.offset = AT(ack_timeout_ns), .min = NS_PER_MS, .max = 10 * NS_PER_S, .metavar = "TIME", .def = "268ms", \
-	.help = "Time after which the device sends again what was not acknowledged.", \
-	.more = "Rounded up to 4.096 us x 2^n (67.1 ms, 134 ms, 268 ms, 537 ms and so on). Each side has its own. A " \
-	"device may take up to four times as long." }
+	.help = "Time after which the device retransmits what was not acknowledged.", \
+	.more = "Rounded up to 4.096 us x 2^n (67.1 ms, 134 ms, 268 ms, 537 ms and so on). Each side has its own " \
+	"value. A device may wait up to four times as long." }
 #define TUNING_OPT_CPU_LIST(AT) { .name = "cpu-list", .group = "data", .type = OPT_STRING, .offset = AT(cpu_list), \
 	.metavar = "LIST", .def_words = "any CPU", .excludes = "numa=auto", .per_host = true, \
-	.help = "CPUs for the threads, one each, in turn, such as 0,2,4-7." }
+	.help = "CPUs to pin threads to, one for each thread in turn, such as 0,2,4-7." }
 #define TUNING_OPT_CQ_DEPTH(AT) { .name = "cq-depth", .group = "data", .type = OPT_UINT, .offset = AT(cq_depth), \
 	.min = 256, .max = 1u << 22, .metavar = "N", .def_words = "the device's", \
 	.help = "Maximum number of entries of a completion queue.", \
-	.more = "A thread makes as many completion queues as its queue pairs need, so a low number makes more of " \
-	"them, not fewer clients. All receives share one." }
+	.more = "A thread makes as many completion queues as its queue pairs need, so a low limit means more " \
+	"queues, not fewer clients. All receives share one queue." }
 #define TUNING_OPT_DSCP(AT) { .name = "dscp", .group = "data", .type = OPT_UINT, .offset = AT(dscp), .min = 0, \
 	.max = 63, .metavar = "N", .def_words = "the system's", .excludes = "traffic-class", \
 	.help = "Differentiated services code point of RDMA packets: --traffic-class divided by 4." }
 #define TUNING_OPT_GID_INDEX(AT) { .name = "gid-index", .group = "data", .type = OPT_UINT, .offset = AT(gid_index), \
 	.min = 0, .max = 255, .metavar = "N", .def_words = "that of the address", \
-	.help = "Index in the device's GID table: decides address and RoCE version.", \
-	.more = "The table is `/sys/class/infiniband/DEVICE/ports/1/gids`. A device with an InfiniBand link, an " \
-	"entry that is not there and one of another family than the peer's address are refused; with `--bind` it " \
-	"must be the entry of that address." }
+	.help = "Index in the device's GID table, which decides address and RoCE version.", \
+	.more = "The table is `/sys/class/infiniband/DEVICE/ports/1/gids`. An index is refused if the link is " \
+	"InfiniBand, if there is no such entry, or if its address family is not that of the peer's address; with " \
+	"`--bind` it must be the entry of that address." }
 #define TUNING_OPT_RNR_RETRY(AT) { .name = "rnr-retry", .group = "data", .type = OPT_UINT, .offset = AT(rnr_retry), \
 	.min = 0, .max = 7, .metavar = "N", .def = "7", \
-	.help = "How often to send again to a receiver that is not ready; 7: without end.", \
+	.help = "How often to resend to a receiver that is not ready; 7: without limit.", \
 	.more = "After that the connection is given up (`wc:rnr_retry_exceeded`)." }
 #define TUNING_OPT_RNR_TIMER(AT) { .name = "rnr-timer", .group = "data", .type = OPT_DURATION, \
 	.offset = AT(rnr_timer_ns), .min = 10 * NS_PER_US, .max = 655360 * NS_PER_US, .metavar = "TIME", \
 	.def = "5.12ms", .help = "How long a receiver that is not ready makes senders wait.", \
-	.more = "Rounded up to a time that devices know (IBTA table 45)." }
+	.more = "Rounded up to a time of the InfiniBand specification (IBTA table 45)." }
 #define TUNING_OPT_SERVICE_LEVEL(AT) { .name = "service-level", .group = "data", .type = OPT_UINT, \
 	.offset = AT(service_level), .min = 0, .max = 15, .metavar = "N", .def_words = "the system's", \
 	.help = "Service level of RDMA packets.", \
-	.more = "On Ethernet it is their priority, 0 to 7, which only tagged packets (VLAN) have; Soft-RoCE has " \
-	"none." }
+	.more = "On Ethernet it is their priority, 0 to 7, which only packets with a VLAN tag carry; Soft-RoCE " \
+	"ignores it." }
 #define TUNING_OPT_TRAFFIC_CLASS(AT) { .name = "traffic-class", .group = "data", .type = OPT_UINT, \
 	.offset = AT(traffic_class), .min = 0, .max = 255, .metavar = "N", .def_words = "the system's", \
 	.help = "Traffic class (in IPv4: TOS) of RDMA packets.", \
-	.more = "It is 4 times the DSCP, and the ECN bits. Without it, a server answers with the traffic class of " \
+	.more = "It is 4 times the DSCP plus the ECN bits. Without it, a server answers with the traffic class of " \
 	"the client's request." }
 #define TUNING_OPT_INLINE(AT) { .name = "inline", .group = "data", .type = OPT_STRING, .offset = AT(inline_text), \
 	.metavar = "auto|off|BYTES", .def = "auto", \
 	.help = "Largest message or WRITE that is copied into the send queue; auto: 220.", \
-	.more = "At most 4096. The buffer of such a message is free at once, and no completion is needed. On a " \
-	"device that takes less, the largest power of two that it takes counts, or nothing is copied." }
+	.more = "At most 4096. The buffer of such a message is free at once, and no completion is needed. If the " \
+	"device refuses this size, the largest power of two that it accepts is used, or nothing is copied." }
 #define TUNING_OPT_NUMA(AT) { .name = "numa", .group = "data", .type = OPT_CHOICE, .offset = AT(numa), \
 	.choices = tuning_numa_names, .metavar = "off|auto", .def = "off", .per_host = true, \
 	.help = "auto: keep the threads on the CPUs of their device's NUMA node.", \
-	.more = "Only on CPUs that the process may use (`taskset`, cpusets); with several devices, in turn. A device " \
-	"without a node, as Soft-RoCE's mostly are, changes nothing, and a line says so." }
+	.more = "It uses only CPUs that the process may use (`taskset`, cpusets). With several devices, threads use " \
+	"their nodes in turn. For a device without a node (most Soft-RoCE devices) nothing changes; a line says so." }
 #define TUNING_OPT_PATH_MTU(AT) { .name = "path-mtu", .group = "data", .type = OPT_CHOICE, .offset = AT(path_mtu), \
 	.choices = tuning_mtu_names, .metavar = "MTU", .def = "auto", \
 	.help = "Largest payload of a packet in bytes; auto: what the path allows.", \
-	.more = "Both sides send packets of the smaller of their two values." }
+	.more = "Each side limits the packets that it sends; the two values are not negotiated." }
 #define TUNING_OPT_POST_LIST(AT) { .name = "post-list", .group = "data", .type = OPT_UINT, .offset = AT(post_list), \
 	.min = 1, .max = EP_POST_LIST_MAX, .metavar = "N", .def = "16", \
 	.help = "Maximum number of sends of a connection that are posted with one doorbell.", \
-	.more = "Sends that follow from one batch of completions are joined; none is delayed for that." }
+	.more = "Sends that result from one batch of completions are posted together; none is delayed for that." }
 #define TUNING_OPT_REALTIME(AT) { .name = "realtime", .group = "data", .type = OPT_FLAG, .offset = AT(realtime), \
 	.per_host = true, .help = "Run the threads with realtime priority (SCHED_FIFO 1).", \
-	.more = "Needs root, CAP_SYS_NICE or a limit (`ulimit -r`)." }
+	.more = "Needs root, CAP_SYS_NICE or a limit of at least 1 (`ulimit -r`)." }
 #define TUNING_OPT_RETRY_COUNT(AT) { .name = "retry-count", .group = "data", .type = OPT_UINT, \
 	.offset = AT(retry_count), .min = 1, .max = 7, .metavar = "N", .def = "6", \
-	.help = "How often to send again before the connection is given up.", \
-	.more = "Then the reason is `wc:retry_exceeded`. A peer that is gone is noticed after `--retry-count` + 1 " \
-	"times `--ack-timeout`, if something is sent to it: 1.9 s with the defaults on Soft-RoCE, up to four times " \
-	"that on other devices. 7 never ends on Soft-RoCE." }
+	.help = "How often to retransmit before the connection is given up.", \
+	.more = "Then the reason is `wc:retry_exceeded`. A dead peer is noticed after (`--retry-count` + 1) times " \
+	"`--ack-timeout`, if something is sent to it: 1.9 s with the defaults on Soft-RoCE, up to four times that on " \
+	"other devices. On Soft-RoCE 7 means without limit." }
 #define TUNING_OPT_SIGNAL_EVERY(AT) { .name = "signal-every", .group = "data", .type = OPT_UINT, \
 	.offset = AT(signal_every), .min = 0, .max = 128, .metavar = "N", .def = "0", \
-	.help = "Every N-th send asks for a completion; 0: those that hold a buffer.", \
-	.more = "With 0 each request on a region asks for one too, and other sends only as often as it takes to keep " \
-	"the send queue from filling up. In any case one is asked for at each third of the send queue." }
+	.help = "Every N-th send asks for a completion; 0: only sends that hold a buffer do.", \
+	.more = "With 0 each request on a region asks for one too, and other sends do only as often as needed to " \
+	"keep the send queue from filling up. In any case each third of the send queue has a completion." }
 #define TUNING_OPT_SRQ_DEPTH(AT) { .name = "srq-depth", .group = "data", .type = OPT_UINT, .offset = AT(srq_depth), \
 	.min = 1, .max = 1u << 20, .metavar = "N", .def_words = "what the clients' credits need", \
 	.help = "Maximum number of messages that all clients of a thread together have in flight.", \
-	.more = "The shared receive queue has 64 entries more. The server grants its clients fewer credits to keep " \
-	"to it, but each at least 1." }
+	.more = "The shared receive queue has 64 more entries. To keep to the limit, the server grants its clients " \
+	"fewer credits, but at least 1 each." }
 
 #endif

@@ -65,7 +65,7 @@ static inline int link_send_imm(struct link *l, uint32_t buf, uint32_t bytes, ui
 	return 0;
 }
 
-/* Messages that wait to be posted, or to be accepted by the socket. */
+/* Number of messages that wait to be posted, or to be accepted by the socket. */
 static inline uint32_t link_waiting(const struct link *l)
 {
 	return link_is_rdma(l) ? l->rc.waiting_n : l->sock.waiting_n;

@@ -142,7 +142,7 @@ static bool wait_for(struct sock *s, enum tls_status st, bool reading)
 	case TLS_WANT_READ:
 		if (reading)
 			return true;
-		/* A write only waits for the peer if the peer has sent part of a handshake message, such as half a key
+		/* A write waits for the peer only if the peer has sent part of a handshake message, such as half a key
 		 * update: OpenSSL writes nothing until the rest has arrived. No peer needs to do that, and since the
 		 * socket is writable, waiting would wake the loop without end. */
 		sock_end(s, FAIL_TLS, FAIL_TLS_UNEXPECTED);

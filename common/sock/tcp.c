@@ -38,7 +38,7 @@ static const struct tcp_options as_default;
 static const struct tcp_options as_tuned = { .quickack = true, .busy_poll_us = 50, .send_buffer = 4u << 20,
 					     .receive_buffer = 4u << 20 };
 
-/* False: it is no number from 1 to `max`. */
+/* False: the text is not a number from 1 to `max`. */
 static bool read_number(const char *text, uint64_t max, bool suffix, void *out)
 {
 	static const char suffixes[] = "kKmMgG";
@@ -108,7 +108,7 @@ static const struct key *key_find(const char *name)
 	return NULL;
 }
 
-/* One element of the list, which is cut at its "=". */
+/* Reads one element of the list, and cuts it at its "=". */
 static int take_element(char *element, bool first, struct tcp_options *o, char *err, size_t err_size)
 {
 	char *value = strchr(element, '=');
@@ -142,7 +142,7 @@ int tcp_parse(const char *text, struct tcp_options *out, char *err, size_t err_s
 	if (!text)
 		return 0;
 	if ((size_t)snprintf(copy, sizeof(copy), "%s", text) >= sizeof(copy)) {
-		snprintf(err, err_size, "--tcp: is too long; allowed: 255 characters");
+		snprintf(err, err_size, "--tcp: the value is too long; allowed: at most 255 characters");
 		return -EINVAL;
 	}
 	for (bool first = true; rest && !ret; first = false)

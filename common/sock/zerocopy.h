@@ -14,7 +14,7 @@
 /* Maximum number of calls under way: the bits of `done`. */
 #define ZEROCOPY_CALLS_MAX 64u
 
-/* All zero: nothing is under way. `n` ends the lists, not a terminator. The kernel numbers a socket's calls from 0. */
+/* All zero: nothing is under way. The list has `n` buffers and no terminator. Calls of a socket count from 0. */
 struct zerocopy {
 	bool on;			/* SO_ZEROCOPY is set */
 	bool used;			/* part of the current message was sent with MSG_ZEROCOPY */
@@ -28,7 +28,7 @@ static inline bool zerocopy_has_room(const struct zerocopy *z)
 	return z->next - z->base < ZEROCOPY_CALLS_MAX;
 }
 
-/* True if calls are not reported as done, and the error queue must be read: its contents wake the loop until then. */
+/* True if calls are not reported as done yet. Read the error queue then: its contents wake the loop until read. */
 static inline bool zerocopy_is_under_way(const struct zerocopy *z)
 {
 	return z->next != z->base;
