@@ -3,8 +3,8 @@
  *
  * It answers only GET, one request per connection (RFC 9112). At most EXPORTER_CONNS connections are open, each for at
  * most EXPORTER_S seconds. A further connection takes the place of the oldest one whose request is incomplete, or that
- * has not taken its answer within a second; if there is none, it is closed. A library would not help: libmicrohttpd
- * only limits how long a connection is silent, for example, so a client that sends a byte a second keeps its place.
+ * has not taken its answer within a second; if there is none, the new one is closed. A library would not help:
+ * libmicrohttpd only limits how long a connection is silent, so a client that sends a byte a second keeps its place.
  *
  * The document is made on the loop's thread, at most once per EXPORTER_CACHE_NS, however often it is requested.
  */
