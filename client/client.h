@@ -181,7 +181,7 @@ void client_fail(struct client_conn *c, enum fail_kind kind, int code);
 void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes);
 
 /* The two halves of client_send, for several one-way messages in one SEND. client_seal completes a message at `offset`
- * of `buf`: the first at 0, each other one right behind the one before, at most MSG_JOINED_MAX; only the last may have
+ * of `buf`: the first at 0, then one right behind another, at most MSG_JOINED_MAX; only the last may have
  * MSG_FLAG_ACK. client_post sends them all, `bytes` together (at most message_bytes), and consumes the buffer; together
  * they take one credit. `asks`: the last one has MSG_FLAG_ACK; otherwise the server is not woken. With tags, nothing
  * else may be sealed or sent on the connection in between. If client_seal returns false, the tag could not be computed:

@@ -45,7 +45,7 @@ struct sizes_server {
 	uint64_t rails, threads;	/* threads of a rail: each has a shard */
 	uint64_t max_clients;		/* of a rail */
 	uint64_t credits, message_bytes, region_bytes;
-	uint64_t max_handshakes;	/* TLS connections of a shard before their clients are connected, at most */
+	uint64_t max_handshakes;	/* maximum number of TLS connections of a shard in the bootstrap */
 	uint64_t srq_depth, cq_depth;	/* limits: messages in flight of a shard, entries of a completion queue; 0:
 					 * the device's */
 	unsigned transport_mask;	/* a bit for each transport that clients may use (1 << TRANSPORT_RDMA, ...) */
