@@ -92,8 +92,8 @@ struct client_ops {
 	void (*on_pushed)(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes);
 	/* The oldest `n` requests on the region are done. May be NULL if there are none. */
 	void (*on_rma)(void *arg, struct client_conn *c, uint32_t n);
-	/* The server stops: start nothing new. Operations in flight still complete, and then the connection ends with
-	 * FAIL_CLOSED and REFUSE_DRAINING. May be NULL where what is begun always waits for what ended. */
+	/* The server is stopping: start nothing new. Operations in flight still complete, and then the connection ends
+	 * with FAIL_CLOSED and REFUSE_DRAINING. May be NULL if the user never has two operations in flight. */
 	void (*on_draining)(void *arg, struct client_conn *c);
 	/* A live connection failed; on_closed follows when its teardown is complete. May be NULL. */
 	void (*on_lost)(void *arg, struct client_conn *c, const struct fail *fail);
@@ -139,7 +139,7 @@ const struct dev *client_dev(const struct client_ctx *ctx);
 
 struct client_counts {
 	uint64_t bytes_sent, bytes_received;	/* payload of RDMA, and frames of the bootstrap */
-	uint64_t one_sided_bytes;		/* of both: one-sided requests, which the server takes no part in */
+	uint64_t one_sided_bytes;		/* included in both: payload of one-sided requests (client_rma) */
 	uint32_t qps;				/* queue pairs that exist */
 };
 void client_get_counts(const struct client_ctx *ctx, struct client_counts *out);
@@ -148,8 +148,8 @@ void client_get_counts(const struct client_ctx *ctx, struct client_counts *out);
 
 /* Starts to connect. `intended_ns` is when that should have happened; total_ns counts from there. If the connection
  * manager of one end still has an earlier connection with the other end's queue pair number (a stale one), the
- * connection starts again from TCP on with another queue pair, up to 8 times. Returns NULL if no connection object or
- * no queue pair is free; one becomes free after an on_closed, or when queue pairs leave quarantine. */
+ * connection starts again, from the TCP connect, with another queue pair, up to 8 times. Returns NULL if no connection
+ * object or no queue pair is free; one becomes free after an on_closed, or when queue pairs leave quarantine. */
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user);
 
 /* Right after client_connect: offers the TLS session in *session, if there is one, for resumption, and stores the
@@ -181,7 +181,7 @@ void client_fail(struct client_conn *c, enum fail_kind kind, int code);
 void client_send(struct client_conn *c, const struct msg_header *h, uint32_t buf, uint32_t bytes);
 
 /* The two halves of client_send, for several one-way messages in one SEND. client_seal completes a message at `offset`
- * of `buf`: the first at 0, each other one right behind the one before, at most MSG_JOINED_MAX; only the last may have
+ * of `buf`: the first at 0, then one right behind another, at most MSG_JOINED_MAX; only the last may have
  * MSG_FLAG_ACK. client_post sends them all, `bytes` together (at most message_bytes), and consumes the buffer; together
  * they take one credit. `asks`: the last one has MSG_FLAG_ACK; otherwise the server is not woken. With tags, nothing
  * else may be sealed or sent on the connection in between. If client_seal returns false, the tag could not be computed:
@@ -195,9 +195,9 @@ void client_post(struct client_conn *c, uint32_t buf, uint32_t bytes, bool asks)
 void client_ping(struct client_conn *c, uint32_t buf, uint32_t bytes, uint32_t number);
 
 /* Asks the server to WRITE a part of the region, with the effect of all earlier requests, to the window; on_pushed
- * tells when it is there. Over a socket the server sends push->bytes of msg_pushed_byte, with a header at most
- * cfg->message_bytes, and the offsets must be 0. Needs a window, and cfg->message_bytes of at least 52. Takes a credit.
- * If no buffer is free, the connection fails with ENOBUFS. */
+ * tells when it is there. Over a socket the server sends push->bytes bytes of msg_pushed_byte instead: they must fit in
+ * cfg->message_bytes with the header, and the offsets must be 0. Needs a window, and cfg->message_bytes of at least 52.
+ * Takes a credit. If no buffer is free, the connection fails with ENOBUFS. */
 void client_push(struct client_conn *c, const struct msg_push *push, uint64_t sequence);
 
 /* Starts requests on the region, in order; remote_addr is the offset in the region, and this function fills in key and
@@ -262,7 +262,7 @@ bool client_is_closing(const struct client_conn *c);	/* or closed */
 /* The stage that a parked connection waits to enter; STAGE_TIMED: not parked. */
 enum stage client_parked_before(const struct client_conn *c);
 
-/* The pointers lead into the connection and are valid until on_closed returns. */
+/* The pointers point into the connection and are valid until on_closed returns. */
 struct client_info {
 	const char *tls;		/* negotiated version and cipher, once granted */
 	const char *words;		/* reason of a refusal or of a TLS failure; "": none was given */

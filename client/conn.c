@@ -301,7 +301,7 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	struct client_conn *c = TAILQ_FIRST(&ctx->free);
 	uint32_t index;
 
-	/* Refuse now: a connection that finds no queue pair later would have got its session in vain. */
+	/* Refuse now, so that no client takes a session from the server and then finds no queue pair for it. */
 	if (!c || (ctx->qps && !ctx->gone && qp_pool_available(ctx->qps) <= ctx->demand))
 		return NULL;
 	TAILQ_REMOVE(&ctx->free, c, entry);

@@ -13,7 +13,7 @@
 
 /* A server may send twice the samples asked for, plus this many, because clocks differ and networks delay. */
 #define SAMPLES_SPARE 16
-/* Limit of a parsed report's memory: reports of servers take 14 times as much as their text has bytes. */
+/* Memory limit of a parsed report. A server's report takes about 14 bytes of memory per byte of text. */
 #define REPORT_MEMORY_MAX (16 * (size_t)FRAME_REPORT_BYTES_MAX)
 
 enum control_state { CT_IDLE, CT_CONNECTING, CT_HANDSHAKE, CT_EXCHANGE };
@@ -72,7 +72,7 @@ static double sample_s(const struct control *c)
 	return (double)c->cfg.timeout_ns / 1e9 + c->request.interval_ms / 1e3;
 }
 
-/* True if the server sends far more samples than asked for: they go to a file, so their number is bounded. */
+/* True if the server sends far more samples than asked for, which would fill the disk of a caller that saves them. */
 static bool is_flooded(struct control *c)
 {
 	uint64_t due = (clock_now_ns() - c->watch_ns) / (c->request.interval_ms * NS_PER_MS);

@@ -132,7 +132,7 @@ static int open_device(struct client_ctx *ctx, char *err, size_t err_size)
 
 struct sizes_client client_sizes_wanted(const struct client_config *cfg)
 {
-	/* A device may grant less inline data than asked for, except for the amount that is asked for by default. */
+	/* Count on at most the default amount of inline data, because a device may not grant a larger one. */
 	uint32_t inline_bytes = MIN(cfg->inline_bytes, TUNING_INLINE_AUTO);
 
 	return (struct sizes_client){ .max_conns = cfg->max_conns, .depth = cfg->depth, .rma_depth = cfg->rma_depth,
@@ -185,8 +185,8 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 	return qp_pool_new(ctx->ep, &qp, &ctx->qps);
 }
 
-/* Each connection has as many buffers as it may have messages in flight, once for messages and once for replies, plus
- * one of each: for a partly received record, and for a BYE. */
+/* Each connection gets two sets of buffers with one per message in flight: receive buffers, plus one for a partly
+ * received record, and send buffers, plus one for a BYE. Zerocopy needs the send buffers twice. */
 static int make_sockets(struct client_ctx *ctx, char *err, size_t err_size)
 {
 	const struct client_config *cfg = ctx->cfg;

@@ -22,7 +22,7 @@ struct cm_event;
 struct msg_tags;
 struct qp_pool;
 
-/* States except FREE, LIVE and DEAD end after stage_timeout_ns, unless parked; CLOSING after a failure sooner. */
+/* States except FREE, LIVE and DEAD have a deadline unless parked: stage_timeout_ns, or less for CLOSING on failure. */
 enum client_state {
 	CLIENT_ST_FREE,			/* owns nothing */
 	CLIENT_ST_TCP_CONNECT,		/* waits for the TCP connection; owns the socket */
@@ -111,7 +111,7 @@ struct client_ctx {
 	bool gone;			/* the device failed while others work: every connection fails */
 	uint32_t demand;		/* connections that have yet to take a queue pair */
 	uint64_t bytes_sent, bytes_received;	/* payload of RDMA */
-	uint64_t one_sided_bytes;		/* of both: requests on the region */
+	uint64_t one_sided_bytes;		/* included in both: requests on the region */
 	counter tls_bytes_in, tls_bytes_out;
 };
 
@@ -128,8 +128,8 @@ void client_stage_done(struct client_conn *c, enum stage stage);
 /* Continues with `stage`, or parks the connection before it. Do not touch `c` afterwards. */
 void client_enter(struct client_conn *c, enum stage stage);
 void client_set_live(struct client_conn *c);
-/* After a stale QP number: starts another attempt, from TCP on, once this one is torn down. False, without doing
- * anything, if there were STALE_MAX already. */
+/* After a stale QP number: starts another attempt, from the TCP connect, once this one is torn down. Returns false and
+ * does nothing if there were STALE_MAX such attempts already. */
 bool client_begin_again(struct client_conn *c) __attribute__((warn_unused_result));
 /* Starts the attempt of client_begin_again, on a connection in FREE. */
 void client_restart(struct client_conn *c);

@@ -23,7 +23,7 @@ static uint64_t probe_ns(const struct client_conn *c)
 	return MAX(c->ctx->cfg->stage_timeout_ns / 3, NS_PER_S);
 }
 
-/* The server does not need the first message to know that the connection works. */
+/* Skips the first message if so configured: the server does not need it to know that the connection works. */
 static void go_on(struct client_conn *c)
 {
 	if (c->ctx->cfg->no_first_message)

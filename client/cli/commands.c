@@ -455,7 +455,7 @@ void command_connect(struct session *s)
 	s->conn = client_connect(s->ctx, clock_now_ns(), NULL);
 	if (s->conn || try_again(s, &no_qp))
 		return;
-	log_error("%s: no queue pair is free for a connection: those of earlier ones still rest; try again in some "
+	log_error("%s: no queue pair is free: those of earlier connections are still in quarantine; try again in a few "
 		  "seconds%s", s->cfg->host, s->cfg->reconnect_ns ? ", or with a longer --reconnect" : "");
 	s->exit_status = 1;
 	pump_break(client_pump(s->ctx));

@@ -68,8 +68,8 @@ static const struct opt options[] = {
 	  .help = "Try for this long to connect again if the connection is lost; 0: never.",
 	  .more = "A reply that does not come within `--timeout` counts as a lost connection. The client goes through "
 	  "the whole bootstrap. The pauses between attempts double from 100 ms to 10 s, and each is shortened by a "
-	  "random part of up to a half. `ping` then sends the message again whose reply is missing, and goes on; the "
-	  "other commands begin anew. The first connection is tried once in any case." },
+	  "random part of up to a half. `ping` then resends the message whose reply is missing, and continues; the "
+	  "other commands start over. The first connection is attempted only once." },
 	TUNING_OPT_RETRY_COUNT(TUNING_AT),
 	TUNING_OPT_RNR_RETRY(TUNING_AT),
 	TUNING_OPT_RNR_TIMER(TUNING_AT),
@@ -84,8 +84,8 @@ static const struct opt options[] = {
 	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
 	{ .name = "transport", .type = OPT_CHOICE, .offset = AT(transport), .choices = transport_names,
 	  .metavar = "NAME", .def = "rdma", .help = "Send messages over RDMA, TCP or TLS.",
-	  .more = "tcp is a connection of the client's own, tls the connection of the bootstrap. These two need no "
-	  "RDMA device, and have no region." },
+	  .more = "tcp is a TCP connection that the client opens, tls the connection of the bootstrap. These two need "
+	  "no RDMA device, and have no region." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Compare the packet sequence numbers with those in the device." },
 };

@@ -43,8 +43,8 @@ void addr_set_scope(struct addr *a, uint32_t scope);
 /* True if both are the same host; ports do not count, and an IPv4-mapped address equals the IPv4 address. */
 bool addr_same_host(const struct addr *a, const struct addr *b);
 /* A number, never 0, that is equal for addresses that count as one peer, on any port: an IPv4 address, or the first 64
- * bits of an IPv6 address, as one host can use all addresses below them. Each link-local address is a peer of its
- * own. */
+ * bits of an IPv6 address, because one host can use all addresses with that prefix. Each link-local address is a peer
+ * of its own. */
 uint64_t addr_network(const struct addr *a);
 /* True for 0.0.0.0 and ::. */
 bool addr_is_any(const struct addr *a);

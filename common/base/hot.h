@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For the path of a message, which has one function per step. Always inlined, because the compiler would otherwise call
- * functions that are used twice, at the cost of a quarter of a message's instructions. */
+/* HOT_INLINE marks the functions on the path of a message, one per step. They are always inlined, because the compiler
+ * would otherwise call those that are used twice, at the cost of a quarter of a message's instructions. */
 #ifndef RAMPART_COMMON_HOT_H
 #define RAMPART_COMMON_HOT_H
 

@@ -25,9 +25,9 @@ static atomic_bool memory_was_short;
 /* Whether json_read is parsing on this thread, and whether memory has run out meanwhile. */
 static _Thread_local enum { NOT_PARSING, PARSING, OUT_OF_MEMORY } parser;
 
-/* Once memory has run out for a document that is parsed, no more is given: jansson 2.14 ignores that the buffer of a
- * string could not grow, and would copy the string from beyond the buffer's end into memory that is too small for it,
- * if it got that memory. */
+/* Once memory has run out while a document is parsed, all further allocations fail too: jansson 2.14 does not notice
+ * that the buffer of a string could not grow. If it then got memory for the string, it would copy the string from
+ * beyond the buffer's end into memory that is too small for it. */
 static void *get_memory(size_t n)
 {
 	void *p = parser == OUT_OF_MEMORY ? NULL : malloc(n);

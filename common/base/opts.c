@@ -3,7 +3,7 @@
  *
  * Purpose: check every value against the table and store it, and check which options were given together. getopt_long
  * walks over argv; messages are written here. A configuration file goes line by line through the same checks.
- * Not here: --help (opts_help.c), and what depends on more than which options were given (the program checks that).
+ * Not here: --help (opts_help.c), and checks that depend on more than which options were given (the program's job).
  * Threads: one at a time, because getopt_long has its state in globals.
  * Invariants: the table is sorted by name without duplicates and has at most OPTS_MAX entries (both
  * asserted: they are the program's own text, never input). Values are read in opts_value.c.
@@ -52,7 +52,7 @@ static void text_add(struct text *t, const char *format, ...)
 		t->len += (size_t)n;	/* length of the uncut text; from `size` on, buf is full */
 }
 
-/* Adds what the user typed, cut to SHOWN_MAX bytes, with control characters as digits. */
+/* Adds what the user typed, cut to SHOWN_MAX bytes and with control characters escaped (utf8_show). */
 static void text_add_shown(struct text *t, const char *s, size_t len)
 {
 	char cut[SHOWN_MAX + 1], shown[4 * SHOWN_MAX + 1];
@@ -132,7 +132,7 @@ static bool walk_next(struct walk *w)
 	if (w->opt && !is_spelt_out(w))
 		w->opt = NULL;
 	w->value = w->name[w->name_len] ? w->name + w->name_len + 1 : optarg;
-	/* A following option is not the value: it would hide that the value was forgotten. */
+	/* Do not take the next option for the value: that would hide that the value was forgotten. */
 	if (w->value == w->argv[at + 1] && w->value && strncmp(w->value, "--", 2) == 0)
 		w->value = NULL;
 	return true;
@@ -211,7 +211,7 @@ struct given {
 	const char *path;	/* of the configuration file */
 };
 
-/* The row of NAME or NAME=VALUE, an item of `length` bytes; its value in *value, or NULL. */
+/* Returns the row of an item of `length` bytes, NAME or NAME=VALUE, and copies VALUE, or "", to `value`. */
 static const struct opt *item_option(const struct opts_spec *spec, const char *item, size_t length,
 				     char value[SHOWN_MAX])
 {
@@ -249,7 +249,7 @@ static void text_add_item(struct text *t, const char *item, size_t length)
 		text_add(t, " %.*s", (int)(length - name - 1), item + name + 1);
 }
 
-/* One of the items A|B|C, which are `length` bytes, is given. Writes "--A, --B or --C" to `t`. */
+/* True if one of the items A|B|C, of `length` bytes in all, is given. Writes "--A, --B or --C" to `t`. */
 static bool any_is_given(const struct given *g, const char *items, size_t length, struct text *t)
 {
 	bool any = false;
@@ -431,7 +431,7 @@ static enum opts_result take_lines(struct opt_config *c, size_t bytes, const str
 	return result;
 }
 
-/* Adds to `g`, the options of the command line, those of the file that the row `o` names. */
+/* Adds the options in the file that the row `o` names to `g`, which has those of the command line. */
 static enum opts_result take_file(const struct opt *o, struct given *g, void *config, struct text *err)
 {
 	struct opt_config *c = (struct opt_config *)(void *)((char *)config + o->offset);

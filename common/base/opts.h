@@ -54,12 +54,12 @@ struct opt {
 	const char *group;	/* name of a group of the program; NULL if it has none */
 	enum opt_type type;
 	size_t offset;		/* offset of the value in the program's config struct */
-	uint64_t min, max;	/* allowed range of a number: a count, bytes or ns; in lists, of each */
+	uint64_t min, max;	/* allowed range of a number, or of each one in a list: a count, bytes or ns */
 	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
 	const char *metavar;	/* in --help: N, BYTES, SECONDS, FILE, ... ; NULL for a flag */
 	const char *def;	/* default as one would type it, which opts_defaults stores; NULL: zero, NULL or
 				 * false */
-	const char *def_words;	/* --help's words for the default where `def` does not say it all */
+	const char *def_words;	/* the default in words for --help, where `def` would not explain it */
 	const char *needs;	/* options that have to be given as well, comma-separated; A|B: at least one of the
 				 * two */
 	const char *excludes;	/* options that cannot be combined with this one, comma-separated */
@@ -127,7 +127,7 @@ void opts_operands_last(const struct opts_spec *spec, int argc, char **argv);
 int opts_given(const struct opts_spec *spec, int argc, char **argv, const char *name);
 
 /* Writes "PROGRAM: `text`" as one line to `out`. Errors may repeat what was typed, or on a load host what the leader's
- * command line has, so control characters are shown as digits here, whichever function wrote the error. */
+ * command line has, so control characters are escaped here, whichever function wrote the error. */
 void opts_print_error(const struct opts_spec *spec, const char *text, FILE *out);
 
 /* The row of an option; NULL: there is none of that name. */

@@ -99,7 +99,7 @@ static bool is_in(const struct opts_spec *spec, const struct opt *o, const struc
 	return !is_hidden(spec, o) && (!g || (o->group && strcmp(o->group, g->name) == 0));
 }
 
-/* The options of a group; NULL: of all. */
+/* Prints the options of a group; NULL: all options. */
 static void print_group(const struct opts_spec *spec, const struct opts_group *g, FILE *out)
 {
 	if (g)
@@ -137,7 +137,7 @@ static void print_common(const struct opts_spec *spec, FILE *out)
 
 /* ---- Markdown ---- */
 
-/* A cell of a table: names of options become code, and a bar does not end the cell. */
+/* Prints a cell of a table: names of options become code, and bars are escaped, because a bar ends the cell. */
 static void print_cell(const char *s, FILE *out)
 {
 	bool code = false;

@@ -61,7 +61,7 @@ static mode_t kind_of(int folder, const char *name)
 	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
-/* Why `name` could not be opened, because the kernel has several errors for a link that it must not follow. */
+/* Returns why `name` could not be opened: -ELOOP for a link, for which the kernel has several errors, else -errno. */
 static int open_error(int folder, const char *name)
 {
 	int error = errno;

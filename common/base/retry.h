@@ -44,7 +44,7 @@ static inline bool retry_again(struct retry *r, const char *what, int err)
 		return false;
 	}
 	if (!r->logged_ns || now - r->logged_ns >= RETRY_LOG_EVERY_NS) {
-		log_warn("%s failed: %s; it is tried again", what, strerror(err));
+		log_warn("%s failed: %s; trying again", what, strerror(err));
 		r->logged_ns = now;
 	}
 	return true;

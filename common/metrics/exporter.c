@@ -17,9 +17,9 @@
 
 #define BACKLOG 64
 #define ACCEPTS_IN_A_ROW 16
-#define SEND_BUFFER_BYTES (256 << 10)	/* an answer fits, so that a slow reader holds no memory of ours */
+#define SEND_BUFFER_BYTES (256 << 10)	/* an answer fits, so that a slow reader uses kernel memory only */
 #define AGAIN_S 1.
-#define ANSWER_NS NS_PER_S		/* how long an answer may wait for its reader while others want its place */
+#define ANSWER_NS NS_PER_S		/* age from which a connection with an unread answer may lose its place */
 
 struct document {
 	char *text;
@@ -44,7 +44,7 @@ struct exporter {
 	struct addr addr;
 	int fd;
 	ev_io io;
-	ev_timer again;		/* runs while descriptors or memory are short, and nothing is accepted */
+	ev_timer again;		/* runs while accepting is paused, because descriptors or memory are short */
 	exporter_document *make;
 	void *arg;
 	struct document documents[2];	/* as text and as OpenMetrics */
@@ -58,13 +58,13 @@ static bool is_get(const char *line, size_t n)
 	return n >= 4 && memcmp(line, "GET ", 4) == 0;
 }
 
-/* True if the line ends as that of a request of HTTP/1.0, 1.1, ... does. */
+/* True if the request line ends with a version of HTTP/1.x. */
 static bool is_http_1(const char *line, size_t n)
 {
 	return n > 9 && memcmp(line + n - 9, " HTTP/1.", 8) == 0 && line[n - 1] >= '0' && line[n - 1] <= '9';
 }
 
-/* Whether the path between "GET " and " HTTP/1.x" is /metrics, with or without a query. */
+/* True if the path between "GET " and " HTTP/1.x" is /metrics, with or without a query. */
 static bool is_metrics(const char *line, size_t n)
 {
 	static const char path[] = "/metrics";
@@ -142,7 +142,7 @@ static const struct document *document_of(struct exporter *e, bool openmetrics)
 	return d->text ? d : NULL;
 }
 
-/* Puts the answer together. False if memory runs out. */
+/* Builds the answer. False if memory runs out. */
 static bool make_answer(struct scrape *s, int status, bool openmetrics)
 {
 	const struct document *d = status == 200 ? document_of(s->exporter, openmetrics) : NULL;
@@ -196,7 +196,7 @@ static bool send_answer(struct scrape *s)
 	return true;
 }
 
-/* Reads what has come of the request. Returns true when the connection is over. */
+/* Reads the part of the request that has arrived. Returns true when the connection is over. */
 static bool read_request(struct scrape *s)
 {
 	bool openmetrics;
@@ -239,7 +239,7 @@ static bool may_go(const struct scrape *s, uint64_t now_ns)
 	return !s->answer || now_ns - s->begun_ns > ANSWER_NS;
 }
 
-/* A free place, or that of the oldest connection that may go; NULL: there is none. */
+/* Returns a free place, or the place of the oldest connection that may go, which it ends; NULL: there is none. */
 static struct scrape *find_place(struct exporter *e)
 {
 	uint64_t now = clock_now_ns();
@@ -308,7 +308,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 
 /* ---- the listener */
 
-/* The kernel hands a connection over when its first bytes have come, so that silent ones take no place for a while. */
+/* TCP_DEFER_ACCEPT: the kernel keeps a connection without data for some seconds, so that it takes no place here. */
 static int listen_at(const struct addr *at, int *out)
 {
 	const int on = 1, wait_s = (int)EXPORTER_S, buffer = SEND_BUFFER_BYTES;

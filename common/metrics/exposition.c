@@ -18,7 +18,7 @@ struct exposition {
 	FILE *out;		/* writes to text */
 	char *text;
 	size_t len;
-	const char *family;	/* the metric that was begun last */
+	const char *family;	/* name of the metric that was begun last */
 	enum metric_type type;
 };
 
@@ -39,7 +39,7 @@ int exposition_new(bool openmetrics, struct exposition **out)
 	return 0;
 }
 
-/* The formats differ in the name that help and type are said of: OpenMetrics leaves out a counter's _total. */
+/* The formats differ in the name in the HELP and TYPE lines: OpenMetrics leaves out a counter's _total. */
 void exposition_family(struct exposition *x, const char *name, enum metric_type type, const char *help)
 {
 	static const char *const types[] = { "gauge", "counter", "histogram" };

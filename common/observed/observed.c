@@ -50,7 +50,7 @@ void effective_count(struct effective *e, struct ep *const *eps, uint32_t n)
 	counter_set(&e->completions, sum.completions);
 	counter_set(&e->inline_wanted, ep_inline_wanted(eps[0]));
 	counter_set(&e->inline_granted, ep_inline_granted(eps[0]));
-	/* No system call (vdso(7)). Before the thread has started, another thread publishes, whose CPU does not
+	/* Not a system call (vdso(7)). Until the thread has started, another one calls this, and its CPU does not
 	 * count. */
 	if (counter_get(&e->tid))
 		counter_set(&e->cpu, (uint64_t)(sched_getcpu() + 1));

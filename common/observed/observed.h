@@ -37,8 +37,8 @@ void effective_set_device(struct effective *e, int node);
 void effective_begin(struct effective *e);
 /* Publishes the work of the thread's `n` endpoints, and its CPU. No system call. On that thread. */
 void effective_count(struct effective *e, struct ep *const *eps, uint32_t n);
-/* Asks the device about the queue pair of `link`, or the kernel about its socket, which has `credits`; NULL: nothing is
- * connected. System calls, so not between messages. On that thread. Returns whether there was an answer. */
+/* Publishes the settings of `link`, a connection with `credits`: asks the device about its queue pair, or the kernel
+ * about its socket; NULL: not connected. System calls, so not between messages. On that thread. False: no answer. */
 bool effective_look(struct effective *e, const struct link *link, uint32_t credits);
 
 /* Adds the published work to `sum`. Any thread. */
@@ -52,8 +52,8 @@ json_t *effective_thread_json(const struct effective *e);
 /* {requests, doorbells, signalled, polls, empty_polls, completions} */
 json_t *effective_work_json(const struct ep_work *w);
 
-/* Adds to a machine's description what decides the speed of a thread (place_describe), and the loaded libraries:
- * {openssl, rdma_core} (null: unknown). */
+/* Adds to a machine's description the properties that decide the speed of a thread (place_describe), and `libraries`,
+ * the loaded ones: {openssl, rdma_core} (null: unknown). */
 void effective_describe(json_t *environment);
 
 #endif

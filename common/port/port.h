@@ -47,7 +47,7 @@ json_t *port_read(const struct port *p);
 /* Speed of a network interface, such as "eth0", read below `sysfs`; NAN: not known. */
 double port_netdev_bits_per_s(const char *sysfs, const char *netdev);
 /* Speed of the line behind a port, from a reading that another host may have made, and its source (docs/results.md,
- * `line_source`): the interface's speed, otherwise the rate of a port of hardware. NAN and NULL: not known. */
+ * `line_source`): the interface's speed, otherwise the rate of a hardware port. NAN and NULL: not known. */
 double port_line_bits_per_s(const json_t *reading, const char **source);
 
 /* Readings of n ports at one moment, as a new reference; NULL when out of memory:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sizes. See sizes.h.
  *
- * The receive depth is the number of messages all connections together may have in flight; it bounds the receive
- * completion queue too. Queue pairs are twice the connections or more, because those of clients that left rest in
- * quarantine while new ones come.
+ * The receive depth is the number of messages that all connections together may have in flight; it bounds the receive
+ * completion queue too. There are at least twice as many queue pairs as connections, because those of clients that left
+ * stay in quarantine while new clients connect.
  */
 #include "common/sizing/sizes.h"
 
@@ -18,23 +18,23 @@
 #include "common/wire/transport.h"
 
 #define SPARES_LEAST 64u
-/* Queue pairs that may be in quarantine, at least: enough for 400 clients a second that come and go in a shard, and for
- * 200 in a worker. */
+/* Minimum room for queue pairs in quarantine: enough for a shard where 400 clients a second connect and leave, and for
+ * a worker with 200. */
 #define SHARD_RESTING 2048u
 #define CLIENT_RESTING 1024u
 #define QPS_SPARE 64u
-/* Descriptors other than TLS connections: of the process, and of each shard (loop, channels, device, listeners). The
- * counters of each rail's port are beside these. */
+/* Descriptors other than TLS connections: of the process, and of each shard (loop, channels, device, listeners). Those
+ * for the counters of each rail's port are added separately. */
 #define FDS_BASE 64u
 #define FDS_PER_SHARD 16u
 #define FDS_GENERATOR 128u
 #define CLIENT_RESERVE 64u
-/* Sockets that wait for room in a shard: as many as it may have clients, so that all of them can come at once from one
- * address, and more for clients that come and go; fewer where descriptors are scarce, but some. */
+/* Sockets that may wait for a place in a shard: as many as its clients, so that all of them can connect at once from
+ * one address, but at least WAITING_WANTED; where descriptors are scarce fewer, but at least WAITING_LEAST. */
 #define WAITING_WANTED 4096u
 #define WAITING_LEAST 64u
 #define PAGE_BYTES UINT64_C(4096)
-/* OpenSSL's state of a connection, and a TLS record (RFC 8446, 5.1) that has come in part. */
+/* OpenSSL's state of a connection, and a TLS record (RFC 8446, 5.1) that has arrived in part. */
 #define TLS_BYTES (37u << 10)
 
 struct sizes_device sizes_of_device(const struct dev *dev)
@@ -82,7 +82,7 @@ void sizes_of_shard(const struct sizes_server *s, const struct sizes_device *d, 
 		wanted = MIN(wanted, s->srq_depth);
 	out->recv_depth = (uint32_t)MIN(wanted, most);
 	out->spare_bufs = MIN(out->recv_depth, SIZES_SPARES_MAX) + SPARES_LEAST;
-	/* A WRITE goes in front of the answer to a push. */
+	/* With windows twice the entries: a WRITE goes in front of the answer to a push. */
 	out->sq_depth = rc_sq_depth((uint32_t)s->credits * (s->windows ? 2 : 1));
 	qps = MIN((uint64_t)out->clients + MAX(out->clients, SHARD_RESTING) + QPS_SPARE, d->max_qp / s->threads);
 	out->qps = (uint32_t)MIN(MIN(qps, WR_SLOT_MAX), (uint64_t)UINT32_MAX);
@@ -100,9 +100,9 @@ uint64_t sizes_client_depth_max(const struct sizes_client *c, const struct sizes
 	return c->srq_depth ? MIN(n, c->srq_depth) : n;
 }
 
-/* Buffers to send from, as many as can be numbered beside the receives. A message that does not go inline keeps its
- * buffer until it is acknowledged: each connection may have a send queue full of them, and as many waiting as it has
- * credits. */
+/* Number of send buffers, limited by the buffer numbers that the receives leave. A message that does not go inline
+ * keeps its buffer until it is acknowledged: each connection may have a full send queue of them, and one more waiting
+ * for each of its credits. */
 static uint32_t client_spares(const struct sizes_client *c, const struct sizes *s)
 {
 	uint64_t receives = (uint64_t)EP_BATCH + SPARES_LEAST + s->recv_depth;
@@ -142,8 +142,8 @@ uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards)
 
 /* --- memory that peers can take --- */
 
-/* A client holds as many buffers as it has credits, one more for a record that has come in part, and one for a GOODBYE;
- * with zerocopy as many as its credits again, while the kernel sends from them. */
+/* A client holds one buffer per credit, one for a record that has arrived in part, and one for a GOODBYE; with
+ * zerocopy, one more per credit, from which the kernel still sends. */
 static uint64_t buffers_of_client(const struct sizes_server *s)
 {
 	return s->credits * (s->zerocopy ? 2 : 1) + 2;

@@ -205,7 +205,7 @@ static void log_cut_off(struct tls *t)
 	    !addr_from_sockaddr((struct sockaddr *)&ss, &a))
 		addr_text(&a, peer);
 	log_event(LOG_LVL_WARN, &(struct log_fields){ .peer = peer, .reason = t->text },
-		  "TLS: cut %s off: it sent %s; for %u s others like it are only counted", peer, t->text,
+		  "TLS: cut %s off: it sent %s; for %u s further ones are only counted", peer, t->text,
 		  (unsigned)(LOG_PAUSE_NS / NS_PER_S));
 }
 

@@ -56,7 +56,7 @@ struct tls_config {
 /* Loads and checks the files. Returns 0, or with a line in `err` that names the file and what to do:
  * -ENOENT, -EACCES	a file does not exist, or may not be read
  * -EKEYEXPIRED	the certificate has expired, or is not valid yet, or the revocation list is out of date
- * -EINVAL	a file is not PEM, the key is not the certificate's, a list is not signed by its CA or a delta list, or
+ * -EINVAL	a file is not PEM, the key is not the certificate's, a list is a delta list or not signed by its CA, or
  *		OpenSSL cannot do TLS 1.3
  * -ENOMEM	out of memory
  * or what tls_files_read returns */

@@ -26,7 +26,7 @@
 #include "common/wire/fail.h"
 #include "common/wire/frame.h"
 
-/* Longer frames, which only reports are, are kept in memory of their own. */
+/* Longer frames, which can only be reports, are kept on the heap. */
 #define TLS_IO_FRAME_BYTES FRAME_REFUSE_BYTES_MAX
 
 enum tls_io_status {

@@ -36,8 +36,7 @@ const char *tls_limits_excess(const struct tls_limits *l)
 	if (l->handshake_bytes > TLS_HANDSHAKE_BYTES)
 		return "a handshake of more than " TEXT_OF(TLS_HANDSHAKE_BYTES) " bytes";
 	if (l->extra_records > TLS_EXTRA_RECORDS + l->records / TLS_RECORDS_PER_EXTRA)
-		return "more than " TEXT_OF(TLS_EXTRA_RECORDS) " records without data after the handshake, and one for "
-							       "each "
-		       TEXT_OF(TLS_RECORDS_PER_EXTRA) " records (key updates or the like)";
+		return "more than " TEXT_OF(TLS_EXTRA_RECORDS) " records without data after the handshake, plus one "
+		       "per " TEXT_OF(TLS_RECORDS_PER_EXTRA) " records (key updates or the like)";
 	return NULL;
 }

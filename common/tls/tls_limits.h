@@ -18,8 +18,8 @@
 #define TLS_HANDSHAKE_BYTES 65536
 /* Maximum size of a peer's certificate chain. Four certificates with RSA keys of 4,096 bits take about 8 KB. */
 #define TLS_CHAIN_BYTES_MAX (12 << 10)
-/* Records without application data after the handshake: key updates (RFC 8446, 4.6.3), tickets, alerts. Allowed are a
- * few, plus one per TLS_RECORDS_PER_EXTRA records; rampart updates its keys less often (TLS_KEY_RECORDS). */
+/* Records without application data after the handshake: key updates (RFC 8446, 4.6.3), tickets, alerts. A peer may
+ * send TLS_EXTRA_RECORDS, plus one per TLS_RECORDS_PER_EXTRA records; rampart needs fewer (TLS_KEY_RECORDS). */
 #define TLS_EXTRA_RECORDS 8
 #define TLS_RECORDS_PER_EXTRA 65536
 /* Records that an end sends with one key. AES-GCM is good for 2^24.5 (RFC 8446, 5.5). */
@@ -41,7 +41,7 @@ void tls_limits_count_extra(struct tls_limits *l);
 /* True if nothing more may be read until tls_limits_begin_turn. */
 bool tls_limits_turn_is_over(const struct tls_limits *l);
 void tls_limits_begin_turn(struct tls_limits *l);
-/* Describes what the peer sent too much of, in words that follow "it sent"; NULL: nothing. */
+/* Returns the limit that the peer exceeded, in words that follow "it sent"; NULL: none. */
 const char *tls_limits_excess(const struct tls_limits *l);
 
 #endif

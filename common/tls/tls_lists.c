@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Revocation lists of a TLS context. See tls_internal.h.
  *
- * OpenSSL verifies the signature of a list whenever it checks a certificate against it, which hashes the whole list: 2
- * ms for 100,000 entries, for each certificate of the peer's chain and of its own. So its check of the list is replaced
- * (X509_STORE_set_check_crl(3)) by one that knows which key has signed it. OpenSSL still decides everything else: which
- * list belongs to a certificate, what its extensions mean, and whether the certificate is in it.
+ * OpenSSL verifies the signature of a list whenever it checks a certificate against it. That hashes the whole list,
+ * 2 ms for 100,000 entries, for each certificate of the peer's chain and of this end's own. So its check of the list is
+ * replaced (X509_STORE_set_check_crl(3)) by one that knows which key has signed the list. OpenSSL still decides
+ * everything else: which list belongs to a certificate, what its extensions mean, and whether the certificate is in it.
  *
  * A list with an issuing distribution point (RFC 5280, 5.2.5) covers only some of the CA's certificates, and only
  * OpenSSL's own check knows which: so OpenSSL checks these lists, signature included. It also checks lists of CAs that
@@ -138,8 +138,8 @@ static int not_signed(const struct tls_files *f, X509_CRL *crl, char *err, size_
 
 	X509_NAME_oneline(X509_CRL_get_issuer(crl), name, sizeof(name));
 	snprintf(err, size,
-		 "revocation list %s: the signature is not that of its CA %s, as %s has it; get a new one from the "
-		 "CA", f->path[TLS_FILE_CRL], name, f->path[TLS_FILE_CA]);
+		 "revocation list %s: the signature is not that of its CA %s in file %s; get a new list from the CA",
+		 f->path[TLS_FILE_CRL], name, f->path[TLS_FILE_CA]);
 	return -EINVAL;
 }
 
@@ -152,8 +152,8 @@ static int refuse_delta(const struct tls_files *f, const X509_CRL *crl, char *er
 		return 0;
 	X509_NAME_oneline(X509_CRL_get_issuer(crl), name, sizeof(name));
 	snprintf(err, size,
-		 "revocation list %s: that of CA %s is a delta list, which has only what has changed since another; "
-		 "get the whole list from the CA", f->path[TLS_FILE_CRL], name);
+		 "revocation list %s: that of CA %s is a delta list, which has only the changes to another list; get "
+		 "the whole list from the CA", f->path[TLS_FILE_CRL], name);
 	return -EINVAL;
 }
 
@@ -238,7 +238,7 @@ int tls_lists_load(struct tls_ctx *ctx, const struct tls_files *f, char *err, si
 	X509_STORE_set_check_crl(store, on_check);
 	if (!tls_lists_expired(ctx))
 		return 0;
-	snprintf(err, size, "revocation list %s is out of date, so that peers would be refused; get a new one from the "
+	snprintf(err, size, "revocation list %s is out of date, so peers would be refused; get a new one from the "
 		 "CA", f->path[TLS_FILE_CRL]);
 	return -EKEYEXPIRED;
 }

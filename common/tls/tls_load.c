@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CA, certificate chain and private key of a TLS context, from files that were read before (tls_files.h). See
+/* Loads CAs, certificate chain and private key of a TLS context from files already read (tls_files.h). See
  * tls_internal.h.
  *
  * OpenSSL's error queue is read and cleared where a call failed.
@@ -157,7 +157,7 @@ static int load_key(SSL_CTX *c, const struct tls_files *f, char *err, size_t siz
 	if (!ok && lacks_passphrase()) {
 		ERR_clear_error();
 		snprintf(err, size,
-			 "private key %s has a passphrase, for which nobody is asked; name a file without one "
+			 "private key %s has a passphrase, which nobody can enter here; name a file without one "
 			 "(`openssl pkey -in FILE -out FILE`) that only this user can read", f->path[TLS_FILE_KEY]);
 		return -EINVAL;
 	}

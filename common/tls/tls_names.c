@@ -30,7 +30,7 @@ static bool next_pattern(const char **list, struct text *out)
 	return true;
 }
 
-/* True if all characters may occur in a name, so that others can print them without harm. */
+/* True if all characters are printable and no spaces, so that a message can repeat the text safely. */
 static bool is_printable(struct text t)
 {
 	for (size_t i = 0; i < t.n; i++)
@@ -56,7 +56,7 @@ int tls_names_check(const char *option, const char *patterns, char *err, size_t 
 		if (!is_pattern(t)) {
 			snprintf(err, err_size,
 				 "--%s: '%.*s' is not allowed; allowed: DNS names, which may begin with *., "
-				 "IP addresses and URIs, divided by commas", option, is_printable(t) ? (int)t.n : 0,
+				 "IP addresses and URIs, separated by commas", option, is_printable(t) ? (int)t.n : 0,
 				 t.at);
 			return -EINVAL;
 		}

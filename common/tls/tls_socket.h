@@ -3,7 +3,7 @@
  * connection reads, tls_socket_flush is called, or no more fit. It reads ahead: one receive takes all that has arrived,
  * and OpenSSL gets only what it asks for, one record at a time, so that reading can pause after any record.
  *
- * An end that reads has written everything until it gets an answer. So the end of a handshake goes out with the first
+ * An end that reads has no more to write until it gets an answer. So the end of a handshake goes out with the first
  * request, and a session ticket with the answer and the close_notify: each is one segment, one wake-up of the peer and
  * one system call, instead of several.
  *

@@ -109,7 +109,7 @@ static const char *alert_name(int code)
 	}
 }
 
-/* True for errors that a certificate made or used by mistake leads to. */
+/* True for errors that an honest mistake in making or using certificates causes. */
 static bool is_usual_certificate_error(int code)
 {
 	switch (code) {
@@ -134,8 +134,8 @@ static bool is_usual_certificate_error(int code)
 	}
 }
 
-/* Statuses from the kernel are negative (-errno). Usual reject reasons of a peer are those that a kernel sends by
- * itself (drivers/infiniband/core/cm.c): no resources, timeout, invalid communication id, service id or GID, stale
+/* Statuses from the kernel are negative (-errno). Usual reject reasons of a peer are those that its kernel sends on its
+ * own (drivers/infiniband/core/cm.c): no resources, timeout, invalid communication id, service id or GID, stale
  * connection; and 28, sent by the peer's program. */
 static bool is_usual_cm_status(int code)
 {
@@ -212,7 +212,7 @@ static const char *stale_advice(void)
 static const char *refused_advice(int code)
 {
 	switch (code) {
-	case REFUSE_BUSY: return "the server has too much going on: try again later";
+	case REFUSE_BUSY: return "the server is too busy now: try again later";
 	case REFUSE_FULL: return "the server is full: raise its --max-clients";
 	case REFUSE_DRAINING: return "the server is stopping";
 	case REFUSE_UNSUPPORTED: return "the client needs more than the server allows: see its --credits, "
@@ -243,7 +243,7 @@ const char *fail_advice(const struct fail *f)
 		return strerror(f->code);
 	case FAIL_TLS:
 		if (f->code == FAIL_TLS_RECORDS)
-			return "the peer sent more TLS records than there is use for";
+			return "the peer sent more TLS records than are allowed";
 		if (f->code == FAIL_TLS_ALPN)
 			return "the other end is another version of rampart, which does not speak rampart/2, or "
 			       "another service";
@@ -259,7 +259,7 @@ const char *fail_advice(const struct fail *f)
 	case FAIL_PROTOCOL:
 		return f->code == PROTO_REDIRECTED ? "the server sends its clients to another host: if that is "
 						     "intended, give --allow-redirect" :
-						     "the peer does not keep to the protocol";
+						     "the peer violates the protocol";
 	case FAIL_CLOSED:
 		return f->code == REFUSE_DRAINING ? refused_advice(f->code) : "the peer closed the connection";
 	case FAIL_KIND_N: break;

@@ -121,7 +121,7 @@ json_t *fail_table_json(const struct fail_table *t)
 	}
 	if (overflow)
 		rows[made] = row_json("any", "other", overflow,
-				      "more kinds of failures than are told apart");
+				      "failures of kinds beyond those counted separately");
 	made += rows[made] != NULL;
 	qsort(rows, made, sizeof(rows[0]), by_count);
 	for (uint32_t i = 0; i < made; i++)

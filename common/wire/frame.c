@@ -191,8 +191,8 @@ int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, co
 	if (out->queue_depth < 1 || out->queue_depth > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "HELLO queue depth: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "HELLO features: bits 0 to 7 are known; bit 4 goes with bit 0 and without bit 2; one "
-				"of bits 6 and 7, without 0, 3, 4");
+		return bad(why, "HELLO features: bits 0 to 7 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
+				"excludes the other and bits 0, 3, 4");
 	if (!psn_is_valid(out->psn, out->features))
 		return bad(why, "HELLO psn: must be below 2^24, and 0 without RDMA");
 	if (!hello_window_is_valid(out))
@@ -228,8 +228,8 @@ int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, co
 	if (out->credits < 1 || out->credits > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "GRANT credits: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "GRANT features: bits 0 to 7 are known; bit 4 goes with bit 0 and without bit 2; one "
-				"of bits 6 and 7, without 0, 3, 4");
+		return bad(why, "GRANT features: bits 0 to 7 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
+				"excludes the other and bits 0, 3, 4");
 	if (!psn_is_valid(out->psn, out->features))
 		return bad(why, "GRANT psn: must be below 2^24, and 0 without RDMA");
 	if (addr_port(&out->rdma) == 0 || addr_is_any(&out->rdma))

@@ -28,8 +28,8 @@ bool psn_reserve(struct psn_registry *r, uint32_t psn) __attribute__((warn_unuse
 /* Returns `psn`, which must be taken. */
 void psn_release(struct psn_registry *r, uint32_t psn);
 
-/* Draws random numbers until one is free, and takes it. Returns how many were drawn in vain, because they were taken;
- * -EAGAIN if `max_draws` numbers in a row were; or the error of `random`. */
+/* Draws random numbers until one is free, and takes it. Returns how many of those drawn were already taken; -EAGAIN if
+ * `max_draws` numbers in a row were taken; or the error of `random`. */
 int psn_draw(struct psn_registry *r, psn_random_fn *random, void *arg, unsigned max_draws,
 	     uint32_t *out) __attribute__((warn_unused_result));
 

@@ -20,7 +20,7 @@
 enum record_kind {
 	RECORD_MESSAGES = 1,	/* content of a SEND: one message, or several one-way messages */
 	RECORD_PING = 2,	/* content of a SEND with immediate data */
-	RECORD_BYE = 3,		/* empty: the sender wants to leave, and the other end closes the connection */
+	RECORD_BYE = 3,		/* empty: the sender is done, and the other end closes the connection */
 	/* Only allowed as the first record of each end on a separate TCP connection. */
 	RECORD_PROOF = 4,	/* private data of REQ or REP (auth.h) */
 	RECORD_REJECT = 5,	/* private data of REJ */
