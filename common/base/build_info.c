@@ -72,7 +72,8 @@ json_t *build_info_json(void)
 	dl_iterate_phdr(read_build_id, &id);
 	return json_pack("{s:s, s:s%, s:b, s:s?, s:s, s:s, s:{s:s, s:s, s:s, s:s}}",
 			 "version", RAMPART_VERSION, "git_commit", BUILD_COMMIT, dirty ? n - 6 : n,
-			 "dirty", dirty, "build_id", id.hex[0] ? id.hex : NULL, "compiler", "gcc " __VERSION__, "flags", BUILD_FLAGS, "libraries",
+			 "dirty", dirty, "build_id", id.hex[0] ? id.hex : NULL, "compiler", "gcc " __VERSION__,
+			 "flags", BUILD_FLAGS, "libraries",
 			 "openssl", build_info_openssl(), "jansson", jansson_version_str(), "zlib",
 			 zlibVersion(), "libev", LIBEV_VERSION);
 }

@@ -48,8 +48,8 @@ bool suite_is_chosen(const struct suite *s, const struct suite_entry *e);
 /* Writes a refusal to `err`, in characters that a terminal can show. Returns -EINVAL. */
 int suite_refuse(char *err, size_t err_size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Adds the entries of a file whose text is `text`, and the file to `sources`. `argv` is the command line; its options replace those of each entry.
- * Returns 0, or -EINVAL or -ENOMEM with a line in `err` that names the entry. */
+/* Adds the entries of a file whose text is `text`, and the file to `sources`. `argv` is the command line; its options
+ * replace those of each entry. Returns 0, or -EINVAL or -ENOMEM with a line in `err` that names the entry. */
 int suite_add(struct suite *s, const char *text, size_t bytes, int argc, char **argv, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

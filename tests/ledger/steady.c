@@ -3,10 +3,10 @@
  *
  * Clock: in every thread but the first, each reading of the clock moves it by a microsecond, and each wait that times
  * out moves it by its timeout; otherwise it stands still. So the number of timers that expire depends on the work done,
- * not on how slowly a machine runs the program under callgrind. For the same reason a wait times out only when the other
- * program is idle, too: before it does, the waiting thread yields the CPU, which both programs share, YIELDS times, and
- * looks again for events each time. One yield is too few, because the other program may need several turns: its threads
- * pass callgrind's lock to one another.
+ * not on how slowly a machine runs the program under callgrind.
+ * For the same reason a wait times out only when the other program is idle, too: before it does, the waiting thread
+ * yields the CPU, which both programs share, YIELDS times, and looks again for events each time. One yield is too few,
+ * because the other program may need several turns: its threads pass callgrind's lock to one another.
  *
  * Copies: callgrind counts calls, not arguments. For each bit that is set in the size of a copy, copied_bits[bit] is
  * called, so these calls add up to the bytes that the program copied (tests/ledger/cost.awk). Only copies that the
