@@ -131,8 +131,8 @@ int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index
 #define TUNING_OPT_PATH_MTU(AT) { .name = "path-mtu", .group = "data", .type = OPT_CHOICE, .offset = AT(path_mtu), \
 	.choices = tuning_mtu_names, .metavar = "MTU", .def = "auto", \
 	.help = "Largest payload of a packet in bytes; auto: what the path allows.", \
-	.more = "Both sides need the same value: it is not negotiated, and devices refuse WRITEs and READs in packets " \
-	"of another size." }
+	.more = "Both sides need the same value: it is not negotiated, and devices refuse WRITEs and READs in " \
+	"packets of another size." }
 #define TUNING_OPT_POST_LIST(AT) { .name = "post-list", .group = "data", .type = OPT_UINT, .offset = AT(post_list), \
 	.min = 1, .max = EP_POST_LIST_MAX, .metavar = "N", .def = "16", \
 	.help = "Maximum number of sends of a connection that are posted with one doorbell.", \
