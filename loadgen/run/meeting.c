@@ -135,8 +135,8 @@ static int start_etcd(struct meeting *m, const struct opts_spec *spec, const str
 		      char **argv, char *err, size_t err_size)
 {
 	char host[ADDR_TEXT_MAX], run[ETCD_RUN_MAX + 1];
-	struct etcd_proc_config c = { .host = host, .run = run, .log = "/dev/null", .ca = cfg->etcd_ca,
-				      .cert = cfg->etcd_cert, .key = cfg->etcd_key };
+	struct etcd_proc_config c = { .host = host, .run = run, .ca = cfg->etcd_ca, .cert = cfg->etcd_cert,
+				      .key = cfg->etcd_key };
 	int ret = own_address(cfg, host, err, err_size);
 
 	snprintf(run, sizeof(run), "%.60s", cfg->name_text);

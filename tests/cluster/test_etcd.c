@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -459,15 +460,14 @@ static void database__full__the_transaction_says_so(void **state)
 
 static void etcd_proc__token__lets_in_who_has_it_and_nobody_else(void **state)
 {
-	char log[128], err[512], url[ETCD_URL_MAX], public[ETCD_URL_MAX], *token;
-	struct etcd_proc_config c = { .host = "127.0.0.1", .run = "r", .log = log };
+	char err[512], url[ETCD_URL_MAX], public[ETCD_URL_MAX], *token;
+	struct etcd_proc_config c = { .host = "127.0.0.1", .run = "r" };
 	struct etcd_proc *p;
 	struct host h, other;
 	struct etcd_url parsed;
 	uint64_t begun_ns = clock_now_ns();
 
 	(void)state;
-	snprintf(log, sizeof(log), "%s/lead.log", folder);
 	if (etcd_proc_start(&c, &p, err, sizeof(err)))
 		fail_msg("%s", err);
 	print_message("etcd for a run serves after %.0f ms\n", (double)(clock_now_ns() - begun_ns) / 1e6);
@@ -501,6 +501,30 @@ static void etcd_proc__token__lets_in_who_has_it_and_nobody_else(void **state)
 	etcd_proc_free(p);
 }
 
+/* An etcd that only says why it cannot start. */
+static void etcd_proc__etcd_fails__its_last_words(void **state)
+{
+	char path[128], *was = strdup(getenv("PATH")), err[512];
+	struct etcd_proc *p;
+	FILE *script;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/etcd", folder);
+	script = fopen(path, "w");
+	assert_non_null(script);
+	fputs("#!/bin/sh\necho one >&2\necho the other >&2\nexit 1\n", script);
+	assert_int_equal(fchmod(fileno(script), 0700), 0);
+	fclose(script);
+	setenv("PATH", folder, 1);
+	assert_int_not_equal(etcd_proc_start(&(struct etcd_proc_config){ .host = "127.0.0.1", .run = "r" }, &p, err,
+					     sizeof(err)), 0);
+	setenv("PATH", was, 1);
+	free(was);
+	remove(path);
+	assert_non_null(strstr(err, "--tests): the other"));
+	assert_null(strstr(err, "one"));
+}
+
 static void open_with(struct host *h, const char *url, const char *ca, const char *cert, const char *key)
 {
 	struct etcd_config c = { .url = url, .ca = ca, .cert = cert, .key = key, .lease_ns = 5 * NS_PER_S };
@@ -513,15 +537,14 @@ static void open_with(struct host *h, const char *url, const char *ca, const cha
 
 static void etcd_proc__tls__wants_a_certificate_and_the_token(void **state)
 {
-	char log[128], err[1024], public[ETCD_URL_MAX];
+	char err[1024], public[ETCD_URL_MAX];
 	struct etcd_proc *p;
 	struct certs certs;
 	struct host h;
 
 	(void)state;
 	assert_int_equal(certs_make(&certs), 0);
-	snprintf(log, sizeof(log), "%s/tls.log", folder);
-	if (etcd_proc_start(&(struct etcd_proc_config){ .host = "127.0.0.1", .run = "r", .log = log, .ca = certs.ca,
+	if (etcd_proc_start(&(struct etcd_proc_config){ .host = "127.0.0.1", .run = "r", .ca = certs.ca,
 			    .cert = certs.server_cert, .key = certs.server_key }, &p, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_memory_equal(etcd_proc_url(p), "etcds://", 8);
@@ -588,6 +611,7 @@ int main(void)
 		WITH_ETCD(lease__etcd_away_for_longer__this_host_is_out_within_it),
 		WITH_ETCD(database__full__the_transaction_says_so),
 		cmocka_unit_test(etcd_proc__token__lets_in_who_has_it_and_nobody_else),
+		cmocka_unit_test(etcd_proc__etcd_fails__its_last_words),
 		cmocka_unit_test(etcd_proc__tls__wants_a_certificate_and_the_token),
 	};
 

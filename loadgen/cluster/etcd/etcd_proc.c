@@ -18,7 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +30,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/paths.h"
+#include "common/base/utf8.h"
 #include "loadgen/cluster/etcd/etcd_http.h"
 #include "loadgen/cluster/etcd/etcd_json.h"
 #include "loadgen/cluster/etcd/etcd_url.h"
@@ -35,6 +38,8 @@
 #define START_NS (20 * NS_PER_S)
 #define PEER "unix://peer:0"	/* a socket in etcd's folder */
 static const char peers[] = "run=" PEER;
+#define LOG_PATH_BYTES 96	/* of etcd's output, which is kept in its folder */
+#define WORDS_BYTES 256
 #define SOCKET "client:0"
 #define CLIENT "unix://" SOCKET
 
@@ -76,14 +81,46 @@ static void become_etcd(const struct etcd_proc *p, const char *const *argv, int 
 	_exit(127);
 }
 
-static int spawn(struct etcd_proc *p, const char *const *argv, const char *log, char *err, size_t err_size)
+static const char *log_path(const struct etcd_proc *p, char path[LOG_PATH_BYTES])
 {
+	snprintf(path, LOG_PATH_BYTES, "%s/log", p->folder);
+	return path;
+}
+
+/* Writes ": " and the last line of etcd's output, cut to fit, to `text`, or nothing if it has printed nothing. Returns
+ * `text`. */
+static const char *last_words(const struct etcd_proc *p, char text[WORDS_BYTES])
+{
+	char path[LOG_PATH_BYTES], end[WORDS_BYTES];
+	int fd = open(log_path(p, path), O_RDONLY | O_CLOEXEC);
+	struct stat st = { 0 };
+	ssize_t n = -1;
+	char *line;
+
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		n = pread(fd, end, sizeof(end) - 1, MAX(0, st.st_size - (off_t)sizeof(end) + 1));
+	if (fd >= 0)
+		close(fd);
+	while (n > 0 && end[n - 1] == '\n')
+		n--;
+	end[MAX(0, n)] = text[0] = '\0';
+	line = strrchr(end, '\n') ? strrchr(end, '\n') + 1 : end;
+	if (*line) {
+		memcpy(text, ": ", 3);
+		utf8_show(line, text + 2, WORDS_BYTES - 2);
+	}
+	return text;
+}
+
+static int spawn(struct etcd_proc *p, const char *const *argv, char *err, size_t err_size)
+{
+	char path[LOG_PATH_BYTES];
 	pid_t parent = getpid();
-	int ret = 0, fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int ret = 0, fd = open(log_path(p, path), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0) {
 		ret = -errno;
-		snprintf(err, err_size, "cannot write %s: %s", log, path_error(ret));
+		snprintf(err, err_size, "cannot write %s: %s", path, path_error(ret));
 		return ret;
 	}
 	p->pid = fork();
@@ -141,7 +178,7 @@ static uint16_t free_port(int family)
 }
 
 /* With `open` etcd listens for everybody, otherwise on a Unix socket. */
-static int spawn_etcd(struct etcd_proc *p, bool open, const char *log, char *err, size_t err_size)
+static int spawn_etcd(struct etcd_proc *p, bool open, char *err, size_t err_size)
 {
 	const struct etcd_target *t = &p->target;
 	char listen[64] = CLIENT, advertise[320] = CLIENT;
@@ -160,7 +197,7 @@ static int spawn_etcd(struct etcd_proc *p, bool open, const char *log, char *err
 			 p->url.host[0] == '[' ? "[::]" : "0.0.0.0", p->url.port);
 		snprintf(advertise, sizeof(advertise), "http%s://%s:%u", t->cert ? "s" : "", p->url.host, p->url.port);
 	}
-	return spawn(p, argv, log, err, err_size);
+	return spawn(p, argv, err, err_size);
 }
 
 /* ---- etcd's users */
@@ -207,24 +244,25 @@ static bool protect(struct etcd_http *h, const struct etcd_proc *p, struct etcd_
 
 /* Starts etcd and waits until it serves: until it answers `path` with `body` (taken over) without an error. */
 static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const char *path, json_t *body,
-		      const char *log, char *err, size_t err_size)
+		      char *err, size_t err_size)
 {
 	uint64_t end_ns = clock_now_ns() + START_NS;
-	int ret = spawn_etcd(p, open, log, err, err_size);
+	int ret = spawn_etcd(p, open, err, err_size);
 	bool serves = false;
+	char words[WORDS_BYTES];
 	struct etcd_answer a;
 
 	while (!ret && !serves) {
 		serves = ask(h, path, json_incref(body), &a);
 		if (!serves && has_ended(p, 20)) {
 			snprintf(err, err_size,
-				 "etcd did not start (is it installed? scripts/install-deps --tests; %.200s may say "
-				 "why)", log);
+				 "etcd did not start (is it installed? scripts/install-deps --tests)%s",
+				 last_words(p, words));
 			ret = -ECHILD;
 		} else if (!serves && (clock_now_ns() > end_ns || a.outcome == ETCD_NO)) {
-			snprintf(err, err_size, "%.400s (%.200s may say why%s)", a.why, log,
-				 !p->target.cert ? "" :
-				 "; its certificate must be valid for serverAuth and clientAuth");
+			snprintf(err, err_size, "%.400s%s%s", a.why, !p->target.cert ? "" :
+				 " (etcd's certificate must be valid for serverAuth and clientAuth)",
+				 last_words(p, words));
 			ret = -ETIMEDOUT;
 		}
 	}
@@ -232,7 +270,7 @@ static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const
 	return ret;
 }
 
-static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t err_size)
+static int begin_private(struct etcd_proc *p, char *err, size_t err_size)
 {
 	struct etcd_target t = { .name = "its Unix socket", .base = "http://localhost/v3/", .patience_ns = START_NS };
 	struct etcd_http *http;
@@ -243,8 +281,7 @@ static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t
 	ret = etcd_http_new(&t, NULL, &http);
 	if (ret)
 		return ret;
-	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), log, err,
-			 err_size);
+	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), err, err_size);
 	if (ret == 0 && !protect(http, p, &answer)) {
 		snprintf(err, err_size, "cannot set etcd's users and passwords: %s", answer.why);
 		ret = -EPROTO;
@@ -254,14 +291,14 @@ static int begin_private(struct etcd_proc *p, const char *log, char *err, size_t
 	return ret;
 }
 
-static int begin_open(struct etcd_proc *p, const char *log, char *err, size_t err_size)
+static int begin_open(struct etcd_proc *p, char *err, size_t err_size)
 {
 	json_t *login = json_pack("{s:s, s:s}", "name", "rampart", "password", p->url.token);
 	struct etcd_http *http = NULL;
 	int ret = etcd_http_new(&p->target, NULL, &http);
 
 	if (ret == 0)
-		ret = etcd_begin(p, true, http, "auth/authenticate", login, log, err, err_size);
+		ret = etcd_begin(p, true, http, "auth/authenticate", login, err, err_size);
 	else
 		json_decref(login);
 	etcd_http_free(http);
@@ -346,9 +383,9 @@ int etcd_proc_start(const struct etcd_proc_config *c, struct etcd_proc **out, ch
 	if (ret == 0)
 		ret = make_folder(p, err, err_size);
 	if (ret == 0)
-		ret = begin_private(p, c->log, err, err_size);
+		ret = begin_private(p, err, err_size);
 	if (ret == 0)
-		ret = begin_open(p, c->log, err, err_size);
+		ret = begin_open(p, err, err_size);
 	if (ret)
 		etcd_proc_free(p);
 	else

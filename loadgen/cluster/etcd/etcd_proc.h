@@ -11,7 +11,6 @@ struct etcd_proc;
 struct etcd_proc_config {	/* strings are borrowed during etcd_proc_start only */
 	const char *host;	/* how the other hosts reach this one: a name or an IP address, without brackets */
 	const char *run;	/* the run's name in the URL */
-	const char *log;	/* etcd's output goes to this file */
 	/* TLS: etcd serves with this certificate and key, and accepts only clients with one of this CA; NULL: no TLS.
 	 * The certificate must name `host` and allow serverAuth and clientAuth: etcd's gateway is a client of etcd. */
 	const char *ca, *cert, *key;
@@ -19,7 +18,7 @@ struct etcd_proc_config {	/* strings are borrowed during etcd_proc_start only */
 
 /* Starts `etcd` (found in PATH) on all addresses with a user `rampart` and a new password of 128 random bits, and waits
  * until it serves, at most 20 s. etcd gets SIGTERM when the calling thread dies, so call this on the main thread.
- * Returns 0, or -errno with a line in `err`. */
+ * Returns 0, or -errno with a line in `err`, which ends with the last line that etcd printed. */
 int etcd_proc_start(const struct etcd_proc_config *, struct etcd_proc **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
