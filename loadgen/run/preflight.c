@@ -27,6 +27,7 @@ int preflight_check(const struct loadgen_config *cfg)
 	/* With --phased every client of a step has its TLS connection open at once. */
 	uint64_t open = cfg->phased ? cfg->clients : cfg->connect_concurrency, have = res_raise_nofile();
 	uint64_t fds = sizes_generator_fds(cfg->clients, open, cfg->transport != TRANSPORT_RDMA);
+	const char *option = cfg->transport == TRANSPORT_RDMA && !cfg->phased ? "--connect-concurrency" : "--clients";
 	struct addr any;
 	char err[512];
 
@@ -36,10 +37,9 @@ int preflight_check(const struct loadgen_config *cfg)
 	    !can_write("trace", cfg->trace))
 		return -ENOENT;
 	if (have < fds) {
-		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise it%s",
-			  (unsigned long long)have, cfg->transport != TRANSPORT_RDMA ? "--clients" :
-			  cfg->phased ? "--phased" : "--connect-concurrency", (unsigned long long)fds,
-			  cfg->transport == TRANSPORT_RDMA && cfg->phased ? "" : " or lower that option");
+		log_error("the limit of open files (ulimit -n) is %llu, %s needs %llu; raise the limit or lower %s",
+			  (unsigned long long)have, cfg->transport == TRANSPORT_RDMA && cfg->phased ?
+			  "--clients with --phased" : option, (unsigned long long)fds, option);
 		return -ENOENT;
 	}
 	for (uint32_t i = 0; i < cfg->n_rails && cfg->transport == TRANSPORT_RDMA; i++)
