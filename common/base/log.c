@@ -226,11 +226,9 @@ static size_t format_line(char line[LINE_BYTES], enum log_level level, const str
 
 	if (log_format != LOG_FMT_TEXT) {
 		n = add_fields(fields, level, about, text);
-		do {
-			len = log_format == LOG_FMT_JSON ? format_json(line, at, fields, n) :
-			      format_logfmt(line, at, fields, n);
+		while ((len = log_format == LOG_FMT_JSON ? format_json(line, at, fields, n) :
+			      format_logfmt(line, at, fields, n)) >= LINE_BYTES)
 			halve_longest(fields, n);
-		} while (len >= LINE_BYTES);
 		if (len) {
 			line[len] = '\n';
 			return len + 1;

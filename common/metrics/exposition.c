@@ -146,8 +146,9 @@ static void add_members(struct exposition *x, const struct metric *m, const json
 	json_t *value;
 
 	json_object_foreach((json_t *)object, name, value) {
-		char labels[LABELS_BYTES] = "";
+		char labels[LABELS_BYTES];
 
+		snprintf(labels, sizeof(labels), "%s", m->labels ? m->labels : "");
 		add_label(labels, m->label, name);
 		exposition_sample(x, labels, scaled(m, value));
 	}

@@ -22,8 +22,7 @@ struct metric {
 	const char *help;
 	const char *path;	/* the value's path, as for json_at: "pools.qp.free". A number, or with `label` an
 				 * object or an array */
-	const char *labels;	/* constant labels of a number or an array, as they are printed: state="free"; NULL:
-				 * none */
+	const char *labels;	/* constant labels, as they are printed: state="free"; NULL: none */
 	const char *label;	/* An object gives a sample per member, whose name is the value of this label. An array
 				 * gives a sample per element, whose index is the label's value; but if this is a list,
 				 * as in "stage,code", the element's members of these names are its labels */
