@@ -18,7 +18,7 @@
 #include "loadgen/measurement/step_pack.h"
 #include "loadgen/worker/worker.h"
 
-#define HOSTS_MAX 9
+#define HOSTS_MAX 5
 #define TARGET 40
 #define MANY 64
 
@@ -256,7 +256,7 @@ static void assert_same(const struct step *a, const struct step *b)
 
 /* --- tests --- */
 
-/* 6 deals of up to 3,000 samples to between 1 and 9 hosts. */
+/* 6 deals of up to 3,000 samples to between 1 and 5 hosts. */
 TEST(merge__random_samples__as_of_one_host)
 {
 	uint64_t seed = 7;
