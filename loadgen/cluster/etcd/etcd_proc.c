@@ -281,7 +281,8 @@ static int begin_private(struct etcd_proc *p, char *err, size_t err_size)
 	ret = etcd_http_new(&t, NULL, &http);
 	if (ret)
 		return ret;
-	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), err, err_size);
+	ret = etcd_begin(p, false, http, "kv/range", json_pack("{s:o}", "key", etcd_key("/rampart/", "")), err,
+			 err_size);
 	if (ret == 0 && !protect(http, p, &answer)) {
 		snprintf(err, err_size, "cannot set etcd's users and passwords: %s", answer.why);
 		ret = -EPROTO;
