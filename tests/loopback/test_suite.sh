@@ -1,6 +1,7 @@
 #!/bin/bash
 # What performance_test does around the data path, so over TCP: a line for each operation (--trace), messages that are joined in an
 # open loop and while clients come and go, and a suite of runs. test_data.sh has the data path over RDMA.
+# here
 
 RAMPART_TRANSPORT=tcp
 . tests/soft_roce/lib.sh
