@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #undef EV_NONE	/* of elf.h; libev has another one */
@@ -13,6 +12,7 @@
 #include <openssl/crypto.h>
 #include <zlib.h>
 
+#include "common/base/utf8.h"
 #include "common/base/version.h"
 
 #define TEXT(x) #x
@@ -54,8 +54,7 @@ static int read_build_id(struct dl_phdr_info *program, size_t size, void *arg)
 			if (head->n_type == NT_GNU_BUILD_ID && head->n_namesz == sizeof(ELF_NOTE_GNU) &&
 			    memcmp(name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
 			    head->n_descsz <= BUILD_ID_BYTES_MAX)
-				for (uint32_t k = 0; k < head->n_descsz; k++)
-					snprintf(&id->hex[2 * k], 3, "%02x", bytes[k]);
+				utf8_hex(bytes, head->n_descsz, id->hex);
 			note = bytes + ALIGNED(head->n_descsz);
 		}
 	}

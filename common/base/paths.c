@@ -154,6 +154,20 @@ int path_read(const char *path, size_t bytes_max, char **text, size_t *bytes)
 	return ret;
 }
 
+bool path_last_line(const char *path, char *text, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	char line[256];
+
+	text[0] = '\0';
+	while (f && fgets(line, sizeof(line), f))
+		if (line[0] != '\n')
+			snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
+	if (f)
+		fclose(f);
+	return text[0];
+}
+
 int path_put(int fd, const void *data, size_t bytes)
 {
 	const char *p = data;

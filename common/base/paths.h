@@ -38,6 +38,10 @@ int path_read(const char *path, size_t bytes_max, char **text, size_t *bytes) __
 /* Opens a regular file for reading, like path_read. Returns a descriptor, -EINVAL, or the -errno of open(2). */
 int path_open_file(const char *path) __attribute__((warn_unused_result));
 
+/* Writes the file's last line that is not empty to `text`, cut to fit; of a line of 256 bytes or more, its last part.
+ * Returns false, and writes "", if there is none or the file cannot be read. */
+bool path_last_line(const char *path, char *text, size_t size);
+
 /* Writes all of `data`. Returns 0 or the -errno of write(2). */
 int path_put(int fd, const void *data, size_t bytes) __attribute__((warn_unused_result));
 

@@ -152,3 +152,10 @@ size_t utf8_count(const char *s)
 		s += utf8_next(s, &c);
 	return count;
 }
+
+void utf8_hex(const uint8_t *bytes, size_t n, char *out)
+{
+	out[0] = '\0';
+	for (size_t i = 0; i < n; i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}

@@ -32,4 +32,7 @@ void utf8_print_line(FILE *out, const char *format, ...) __attribute__((format(p
 /* Number of characters of `s`: the columns on a terminal, unless there are wide or combining characters. */
 size_t utf8_count(const char *s);
 
+/* Writes `n` bytes as lower-case hexadecimal digits and a final zero to `out`, of 2 * n + 1 bytes. */
+void utf8_hex(const uint8_t *bytes, size_t n, char *out);
+
 #endif

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "common/base/clock.h"
+#include "common/base/utf8.h"
 #include "loadgen/cluster/cluster_core.h"
 
 #define LEAVE_NS	(2 * NS_PER_S)
@@ -40,8 +41,7 @@ static bool random_id(char out[HOST_ID_LEN + 1])
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return false;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+	utf8_hex(bytes, sizeof(bytes), out);
 	return true;
 }
 

@@ -41,21 +41,6 @@ static void on_proc_ready(void *arg, const struct addr *tls, uint32_t n)
 	s->events->on_ready(s->arg);
 }
 
-/* The last line of the server's log. False if there is none. */
-static bool read_last_line(const struct sut *s, char *text, size_t size)
-{
-	FILE *f = fopen(s->log, "r");
-	char line[256];
-
-	text[0] = '\0';
-	while (f && fgets(line, sizeof(line), f))
-		if (line[0] != '\n')
-			snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
-	if (f)
-		fclose(f);
-	return text[0];
-}
-
 static void repeat_in(struct sut *s, uint64_t ns);
 
 static void on_proc_exit(void *arg, int status)
@@ -69,7 +54,7 @@ static void on_proc_exit(void *arg, int status)
 		repeat_in(s, 0);
 	if (WIFSIGNALED(status))
 		snprintf(text, sizeof(text), "the server was killed by signal %d", WTERMSIG(status));
-	else if (!read_last_line(s, text, sizeof(text)))
+	else if (!path_last_line(s->log, text, sizeof(text)))
 		snprintf(text, sizeof(text), "the server ended with status %d", WEXITSTATUS(status));
 	if (s->told_to_stop && status)
 		log_warn("the server ended with status %d; see %s", status, s->log);

@@ -480,13 +480,12 @@ static int add_entries(struct suite *s, const json_t *file, int argc, char **arg
 static json_t *source_json(const json_t *file, const char *text, size_t bytes)
 {
 	uint8_t digest[EVP_MAX_MD_SIZE];
-	char hex[2 * EVP_MAX_MD_SIZE + 1] = "";
+	char hex[2 * EVP_MAX_MD_SIZE + 1];
 	unsigned n = 0;
 
 	if (EVP_Digest(text, bytes, digest, &n, EVP_sha256(), NULL) != 1)
 		return NULL;
-	for (unsigned i = 0; i < n; i++)
-		snprintf(&hex[2 * i], 3, "%02x", digest[i]);
+	utf8_hex(digest, n, hex);
 	return json_pack("{s:O, s:O?, s:s}", "name", json_object_get(file, "name"), "version",
 			 json_object_get(file, "version"), "sha256", hex);
 }

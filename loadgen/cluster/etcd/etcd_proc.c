@@ -18,9 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +28,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/paths.h"
-#include "common/base/utf8.h"
 #include "loadgen/cluster/etcd/etcd_http.h"
 #include "loadgen/cluster/etcd/etcd_json.h"
 #include "loadgen/cluster/etcd/etcd_url.h"
@@ -39,7 +36,6 @@
 #define PEER "unix://peer:0"	/* a socket in etcd's folder */
 static const char peers[] = "run=" PEER;
 #define LOG_PATH_BYTES 96	/* of etcd's output, which is kept in its folder */
-#define WORDS_BYTES 256
 #define SOCKET "client:0"
 #define CLIENT "unix://" SOCKET
 
@@ -85,31 +81,6 @@ static const char *log_path(const struct etcd_proc *p, char path[LOG_PATH_BYTES]
 {
 	snprintf(path, LOG_PATH_BYTES, "%s/log", p->folder);
 	return path;
-}
-
-/* Writes ": " and the last line of etcd's output, cut to fit, to `text`, or nothing if it has printed nothing. Returns
- * `text`. */
-static const char *last_words(const struct etcd_proc *p, char text[WORDS_BYTES])
-{
-	char path[LOG_PATH_BYTES], end[WORDS_BYTES];
-	int fd = open(log_path(p, path), O_RDONLY | O_CLOEXEC);
-	struct stat st = { 0 };
-	ssize_t n = -1;
-	char *line;
-
-	if (fd >= 0 && fstat(fd, &st) == 0)
-		n = pread(fd, end, sizeof(end) - 1, MAX(0, st.st_size - (off_t)sizeof(end) + 1));
-	if (fd >= 0)
-		close(fd);
-	while (n > 0 && end[n - 1] == '\n')
-		n--;
-	end[MAX(0, n)] = text[0] = '\0';
-	line = strrchr(end, '\n') ? strrchr(end, '\n') + 1 : end;
-	if (*line) {
-		memcpy(text, ": ", 3);
-		utf8_show(line, text + 2, WORDS_BYTES - 2);
-	}
-	return text;
 }
 
 static int spawn(struct etcd_proc *p, const char *const *argv, char *err, size_t err_size)
@@ -249,20 +220,20 @@ static int etcd_begin(struct etcd_proc *p, bool open, struct etcd_http *h, const
 	uint64_t end_ns = clock_now_ns() + START_NS;
 	int ret = spawn_etcd(p, open, err, err_size);
 	bool serves = false;
-	char words[WORDS_BYTES];
+	char log[LOG_PATH_BYTES], line[256];
 	struct etcd_answer a;
 
 	while (!ret && !serves) {
 		serves = ask(h, path, json_incref(body), &a);
 		if (!serves && has_ended(p, 20)) {
-			snprintf(err, err_size,
-				 "etcd did not start (is it installed? scripts/install-deps --tests)%s",
-				 last_words(p, words));
+			snprintf(err, err_size, "etcd did not start%s%s",
+				 path_last_line(log_path(p, log), line, sizeof(line)) ? ": " :
+				 " (is it installed? scripts/install-deps --tests)", line);
 			ret = -ECHILD;
 		} else if (!serves && (clock_now_ns() > end_ns || a.outcome == ETCD_NO)) {
-			snprintf(err, err_size, "%.400s%s%s", a.why, !p->target.cert ? "" :
+			snprintf(err, err_size, "%.400s%s%s%s", a.why, !p->target.cert ? "" :
 				 " (etcd's certificate must be valid for serverAuth and clientAuth)",
-				 last_words(p, words));
+				 path_last_line(log_path(p, log), line, sizeof(line)) ? ": " : "", line);
 			ret = -ETIMEDOUT;
 		}
 	}

@@ -18,7 +18,7 @@ struct etcd_proc_config {	/* strings are borrowed during etcd_proc_start only */
 
 /* Starts `etcd` (found in PATH) on all addresses with a user `rampart` and a new password of 128 random bits, and waits
  * until it serves, at most 20 s. etcd gets SIGTERM when the calling thread dies, so call this on the main thread.
- * Returns 0, or -errno with a line in `err`, which ends with the last line that etcd printed. */
+ * Returns 0, or -errno with a line in `err`, which ends with the last line that etcd printed, if any. */
 int etcd_proc_start(const struct etcd_proc_config *, struct etcd_proc **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
