@@ -139,7 +139,7 @@ const struct dev *client_dev(const struct client_ctx *ctx);
 
 struct client_counts {
 	uint64_t bytes_sent, bytes_received;	/* payload of RDMA, and frames of the bootstrap */
-	uint64_t one_sided_bytes;		/* included in both: payload of one-sided requests (client_rma) */
+	uint64_t one_sided_bytes;		/* included in both when posted: payload of client_rma */
 	uint32_t qps;				/* queue pairs that exist */
 };
 void client_get_counts(const struct client_ctx *ctx, struct client_counts *out);
@@ -203,7 +203,7 @@ void client_push(struct client_conn *c, const struct msg_push *push, uint64_t se
 /* Starts requests on the region, in order; remote_addr is the offset in the region, and this function fills in key and
  * address. A WRITE with immediate data (cfg->write_imm) takes a credit, which comes back like that of a one-way message
  * (on_credit) with `imm` as its sequence, once the server has received the data. Returns 0, even if the connection
- * broke and has failed when this returns. Otherwise no request was started:
+ * broke and has failed when this returns. Otherwise no request was started, and `ops` is unchanged:
  * -EAGAIN	client_rma_room is less than n, or there are too few credits
  * -EINVAL	a request is not inside the region, or there is no region
  * -ENOTCONN	the connection is not live */

@@ -123,7 +123,6 @@ int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 {
 	const struct frame_grant *g = &c->head.grant;
 	uint32_t credits = 0;
-	int ret;
 
 	if (c->state != CLIENT_ST_LIVE)
 		return -ENOTCONN;
@@ -133,20 +132,19 @@ int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n)
 		    (takes_credit(&ops[i]) && !(g->features & FRAME_FEATURE_WRITE_IMM)))
 			return -EINVAL;
 	}
-	if (c->head.in_flight + credits > g->credits)
+	if (c->head.in_flight + credits > g->credits || n > rc_room(&c->link.rc))
 		return -EAGAIN;
 	for (uint32_t i = 0; i < n; i++)
 		complete(c, &ops[i]);
-	ret = rc_rma(&c->link.rc, ops, n);
-	for (uint32_t i = 0; i < n && !ret; i++)
-		count_rma(c->ctx, &ops[i]);
-	if (ret && ret != -EAGAIN) {
+	if (rc_rma(&c->link.rc, ops, n)) {
 		broken(c);
 		return 0;
 	}
-	c->rma_in_flight += ret ? 0 : n;
-	c->head.in_flight += ret ? 0 : credits;
-	return ret;
+	for (uint32_t i = 0; i < n; i++)
+		count_rma(c->ctx, &ops[i]);
+	c->rma_in_flight += n;
+	c->head.in_flight += credits;
+	return 0;
 }
 
 uint32_t client_rma_room(const struct client_conn *c)

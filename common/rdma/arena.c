@@ -43,8 +43,10 @@ int arena_new(struct ep *ep, size_t bytes, bool remote_write, struct arena **out
 	struct arena *a = calloc(1, sizeof(*a));
 	int ret;
 
-	if (!a)
+	if (!a) {
+		snprintf(err, err_size, "out of memory");
 		return -ENOMEM;
+	}
 	a->bytes = bytes;
 	a->access = IBV_ACCESS_LOCAL_WRITE | (remote_write ? IBV_ACCESS_REMOTE_WRITE : 0);
 	a->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

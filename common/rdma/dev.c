@@ -43,7 +43,14 @@ static bool is_link_local(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-/* The best address in the GID table: IPv4 first, else global IPv6. */
+static bool port_is_active(struct ibv_context *ctx, uint32_t port)
+{
+	struct ibv_port_attr attr;
+
+	return ibv_query_port(ctx, (uint8_t)port, &attr) == 0 && attr.state == IBV_PORT_ACTIVE;
+}
+
+/* The best address in the GID tables of the active ports: IPv4 first, else global IPv6. */
 static bool addr_from_gids(struct ibv_context *ctx, struct addr *out)
 {
 	struct ibv_gid_entry gids[GIDS_MAX];
@@ -53,7 +60,8 @@ static bool addr_from_gids(struct ibv_context *ctx, struct addr *out)
 	for (ssize_t i = 0; i < n; i++) {
 		struct addr a;
 
-		if (gids[i].gid_type != IBV_GID_TYPE_ROCE_V2 || is_link_local(&gids[i].gid))
+		if (gids[i].gid_type != IBV_GID_TYPE_ROCE_V2 || is_link_local(&gids[i].gid) ||
+		    !port_is_active(ctx, gids[i].port_num))
 			continue;
 		addr_from_bytes(gids[i].gid.raw, 0, &a);
 		if (!found || a.ss.ss_family == AF_INET)
@@ -63,13 +71,6 @@ static bool addr_from_gids(struct ibv_context *ctx, struct addr *out)
 			break;
 	}
 	return found;
-}
-
-static bool has_active_port(struct ibv_context *ctx)
-{
-	struct ibv_port_attr port;
-
-	return ibv_query_port(ctx, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE;
 }
 
 int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_size)
@@ -82,7 +83,7 @@ int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_siz
 		if (name && strcmp(name, ibv_get_device_name(list[i]->device)) != 0)
 			continue;
 		named = true;
-		found = has_active_port(list[i]) && addr_from_gids(list[i], out);
+		found = addr_from_gids(list[i], out);
 	}
 	if (list)
 		rdma_free_devices(list);

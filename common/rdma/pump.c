@@ -119,6 +119,7 @@ static void on_sweep(struct ev_loop *loop, ev_timer *w, int revents)
 static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 {
 	struct pump *p = w->data;
+	int ret;
 
 	(void)loop;
 	(void)revents;
@@ -134,8 +135,9 @@ static void on_completions(struct ev_loop *loop, ev_io *w, int revents)
 	/* If more completions are waiting, the event stays in the channel, so that it wakes the thread again. */
 	if (p->broken || p->first->stop || ev_is_active(&p->more))
 		return;
-	if (ep_take_events(p->ep)) {
-		log_error("the completion channel failed");
+	ret = ep_take_events(p->ep);
+	if (ret) {
+		log_error("the completion channel failed: %s", strerror(-ret));
 		pump_fail(p);
 		return;
 	}

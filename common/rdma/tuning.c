@@ -186,8 +186,10 @@ int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index
 	pthread_attr_t attr;
 	int ret = pthread_attr_init(&attr);
 
-	if (ret)
+	if (ret) {
+		snprintf(err, err_size, "cannot start a thread: %s", strerror(ret));
 		return -ret;
+	}
 	if (t->n_cpus)
 		ret = set_cpu(&attr, t->cpus[index % t->n_cpus]);
 	else if (t->numa != TUNING_NUMA_OFF && beside)

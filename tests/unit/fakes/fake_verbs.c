@@ -64,6 +64,7 @@ static void default_device(void)
 	};
 	fake_device.inline_max = 512;
 	fake_device.next_qpn = 0x11;
+	fake_device.gids[0].port_num = 1;
 	fake_device.gids[0].gid_type = IBV_GID_TYPE_ROCE_V2;
 	memcpy(fake_device.gids[0].gid.raw, gid, sizeof(gid));
 	fake_device.n_gids = 1;

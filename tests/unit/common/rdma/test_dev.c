@@ -91,6 +91,18 @@ TEST(local_addr__roce_v1__not_an_address)
 	assert_no_local(NULL, "no active port with an IP address");
 }
 
+TEST(local_addr__several_ports__only_an_active_one)
+{
+	static const char *const texts[] = { "10.0.0.8", "10.0.0.9" };
+	static const enum ibv_gid_type v2[] = { IBV_GID_TYPE_ROCE_V2, IBV_GID_TYPE_ROCE_V2 };
+
+	set_gids(texts, v2, 2);
+	fake_device.gids[0].port_num = 2; /* the fake device's only port is 1 */
+	assert_local("10.0.0.9");
+	fake_device.port.state = IBV_PORT_DOWN;
+	assert_no_local(NULL, "no active port");
+}
+
 TEST(local_addr__nothing_usable__says_what_to_do)
 {
 	static const char *const texts[] = { "fe80::1" };
@@ -100,8 +112,6 @@ TEST(local_addr__nothing_usable__says_what_to_do)
 	assert_no_local(NULL, "--bind");
 	assert_no_local("fake0", "RDMA device fake0");
 	assert_no_local("mlx5_7", "--device mlx5_7: no such");
-	fake_device.port.state = IBV_PORT_DOWN;
-	assert_no_local(NULL, "no active port");
 	fake_cm.devices = 0;
 	assert_no_local(NULL, "scripts/softroce");
 	fake_fail_next("rdma_get_devices", ENODEV);
