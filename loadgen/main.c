@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "common/base/build_info.h"
+#include "common/base/clock.h"
 #include "common/base/json_at.h"
 #include "common/base/log.h"
 #include "common/base/utf8.h"
@@ -22,6 +24,10 @@
 #include "loadgen/suites/suite.h"
 #include "loadgen/suites/suite_find.h"
 #include "loadgen/workloads/workloads.h"
+
+/* The run of `plan --from measure`. */
+#define MEASURED_CLIENTS 100
+#define MEASURED_NS (3 * NS_PER_S)
 
 /* Returns `status`, or an error if stdout could not be written: results that nobody received are no success. */
 static int with_stdout(int status)
@@ -168,11 +174,41 @@ static int run_or_share(struct task *t, int argc, char **argv)
 	return loadgen_has_hosts(&t->cfg) ? run_with_hosts(t, argc, argv) : run_task(t, argc, argv);
 }
 
+/* Runs the load of a plan for a moment with a part of its clients, because the plan needs the CPU time of a message. */
+static enum run_exit measure_cpu(const struct loadgen_config *cfg, int argc, char **argv, json_t **run)
+{
+	struct loadgen_config c = *cfg;
+
+	c.plan = false;
+	c.clients = MIN(cfg->clients, MEASURED_CLIENTS);
+	c.active = MIN(cfg->active, c.clients);
+	c.steps = (struct opt_list){ .n = 1, .v = { c.clients } };
+	c.sizes = (struct opt_list){ .n = 1, .v = { cfg->message_bytes } };
+	c.rates = (struct opt_list){ .n = 0 };
+	if (cfg->rates.n && !cfg->find_rate)
+		c.rates.v[c.rates.n++] = cfg->rates.v[cfg->rates.n - 1];
+	c.find_capacity = c.find_rate = false;
+	c.duration_ns = MEASURED_NS;
+	c.sample_interval_ns = NS_PER_S / 10; /* the CPU time of connecting takes two samples meanwhile */
+	c.iterations = c.warmup_iterations = c.cycles = c.floor = 0;
+	c.repeat = 1;
+	c.report = c.details = 0;
+	c.quiet = true;
+	c.json = c.trace = c.metrics = c.metrics_textfile = NULL;
+	return preflight_check(&c) ? EXIT_ENVIRONMENT : run_once(&c, argc, argv, false, run);
+}
+
 static int make_plan(struct task *t, int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
-	return estimate_command(&t->cfg);
+	json_t *run = NULL;
+	int status = EXIT_OK;
+
+	if (t->cfg.from && strcmp(t->cfg.from, "measure") == 0)
+		status = measure_cpu(&t->cfg, argc, argv, &run);
+	if (status != EXIT_ENVIRONMENT && status != EXIT_INTERRUPTED)
+		status = estimate_command(&t->cfg, run);
+	json_decref(run);
+	return status;
 }
 
 /* Takes the options, enters the environment that they name (run/environment.h), and does `work` there. Returns the exit

@@ -184,9 +184,10 @@ static const struct opt options[] = {
 	  "its clients (docs/results.md, \"One at a time\"). With 0 it is not known whether a failure was graceful. A "
 	  "search (`--find-capacity`, `--find-rate`) has none. `--memory-floor` and `--cpu-floor` are limits of the "
 	  "machines, not times." },
-	{ .name = "from", .group = "output", .type = OPT_STRING, .offset = AT(from), .metavar = "DIR",
-	  .help = "plan only: take the CPU time of messages and connections from the run in DIR.",
-	  .more = "Its transport, workload and message size must be those of the plan (docs/capacity.md, \"Before the "
+	{ .name = "from", .group = "output", .type = OPT_STRING, .offset = AT(from), .metavar = "DIR|measure",
+	  .help = "plan only: take the CPU time of messages and connections from the run in DIR, or measure it (3 s).",
+	  .more = "The transport, workload and message size of the run in DIR must be those of the plan. `measure` "
+	  "runs the planned load with up to 100 clients and keeps that run's folder (docs/capacity.md, \"Before the "
 	  "run\")." },
 	TUNING_OPT_GID_INDEX(TUNING_AT),
 	{ .name = "hosts", .group = "hosts", .type = OPT_UINT, .offset = AT(hosts), .min = 1, .max = HOSTS_MAX,
@@ -458,9 +459,9 @@ const struct opts_spec loadgen_plan_options = {
 	.usage = "[options of a run]",
 	.summary = "Says what --clients of a run with these options would need on each host, what runs out first, and\n"
 		   "what to set. It goes by the limits of devices, processes and machines and by the settings of the\n"
-		   "server that performance_test would start or that runs on --server. Connects no client. Takes the\n"
-		   "options of a run but --compare, --compare-set, --suite, --junit, --lead, --join and --cluster;\n"
-		   "--json writes the plan.",
+		   "server that performance_test would start or that runs on --server. Connects no client, but for\n"
+		   "--from measure. Takes the options of a run but --compare, --compare-set, --suite, --junit,\n"
+		   "--lead, --join and --cluster; --json writes the plan.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.groups = groups,

@@ -105,7 +105,7 @@ static const char *outcome_text(const struct plan *p, const struct estimate_row 
 	}
 	if (r->resource == ESTIMATE_cpus && isnan(r->needed))
 		return p->cfg->from ? "not known: --churn needs the CPU time of connecting, which --from lacks" :
-				      "not known: --from DIR reads it from an earlier run";
+				      "not known: --from measure measures it, --from DIR takes it from a run";
 	return plain;
 }
 
@@ -195,14 +195,16 @@ static void print_plan(const struct plan *p)
 static json_t *row_json(const struct plan *p, const struct estimate_row *r)
 {
 	bool whole = r->resource != ESTIMATE_cpus;
-	char set[256];
+	char set[256] = "";
 
+	if (!is_unknown(r))
+		advice_text(&p->in, r, set, sizeof(set));
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "resource", estimate_resource_names[r->resource],
 			 "side", estimate_side_names[r->side], "needed", whole ? json_whole(r->needed) :
 			 json_number(r->needed), "limit", whole ? json_whole(r->limit) : json_number(r->limit),
 			 "limit_per_client", json_number(r->limit / (double)p->in.clients),
 			 "fits", is_unknown(r) ? json_null() : json_boolean(estimate_fits(r)), "clients",
-			 json_whole(r->clients), "set", json_string(advice_text(&p->in, r, set, sizeof(set))));
+			 json_whole(r->clients), "set", json_string(set));
 }
 
 static json_t *held_json(const struct plan *p)
@@ -262,7 +264,15 @@ static int write_plan(const struct plan *p)
 	return ret;
 }
 
-int estimate_command(const struct loadgen_config *cfg)
+static int take_measured(const struct loadgen_config *cfg, const json_t *run, struct measured *out, char *err,
+			 size_t err_size)
+{
+	if (run)
+		return measured_read(run, cfg, out, err, err_size);
+	return cfg->from ? measured_open(cfg->from, cfg, out, err, err_size) : 0;
+}
+
+int estimate_command(const struct loadgen_config *cfg, const json_t *run)
 {
 	struct plan p = { .cfg = cfg };
 	char err[512];
@@ -271,7 +281,7 @@ int estimate_command(const struct loadgen_config *cfg)
 		log_error("%s", err);
 		return UNKNOWN;
 	}
-	if (cfg->from && measured_open(cfg->from, cfg, &p.hosts.measured, err, sizeof(err))) {
+	if (take_measured(cfg, run, &p.hosts.measured, err, sizeof(err))) {
 		log_error("%s", err);
 		hosts_free(&p.hosts);
 		return UNKNOWN;

@@ -47,6 +47,12 @@ for t in tcp tls; do
         '[.plan.rows[] | select(.resource == "fds") | (.ratio - 1 | fabs) < 0.15] == [true, true]'
     gives "$t: plan --from takes the CPU time of a message from that run" 0 'CPUs +both +[0-9]+\.[0-9]+ ' \
         "${bin}performance_test" plan --environment native "${over[@]}" --clients 100 --from "$results"/*-"$t-echo"
+    gives "$t: plan --from measure measures it with 100 of the planned clients" 0 'CPUs +both +[0-9]+\.[0-9]+ ' \
+        "${bin}performance_test" plan --environment native "${over[@]}" --clients 1000 --from measure \
+        --output "$results" --name "$t-plan"
+    is "$t: plan --from measure keeps its run, which held 100 clients for 3 s" \
+        "$(jq -c '[.config.duration_s, (.steps[] | .target_clients, .connected_held)]' "$results"/*-"$t-plan"/run.json)" \
+        '[3,100,100]'
     at=main moves "$t: pingpong" $t-pingpong "--workload pingpong --steps 2"
     at=main moves "$t: small messages that share records" $t-small \
         "--workload small --coalesce 8 --inflight 16 --steps 4 --message-size 64"
