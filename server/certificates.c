@@ -173,8 +173,6 @@ void certificates_end(struct certificates *c)
 	ticket_seed_wipe(&c->seed);
 }
 
-/* ---- warnings */
-
 /* "2027-02-25T10:00:00Z". Returns `text`. */
 static const char *time_text(int64_t seconds, char text[TIME_TEXT_BYTES])
 {
@@ -277,8 +275,6 @@ static void on_expiry(struct ev_loop *loop, ev_periodic *w, int revents)
 	warn_of_expiry(w->data);
 	await_expiry(w->data);
 }
-
-/* ---- start and reload */
 
 static void note(struct certificates *c, const struct tls_ctx *ctx)
 {
@@ -384,8 +380,6 @@ bool certificates_reload(struct certificates *c, const char *why)
 	free(made);
 	return ret == 0;
 }
-
-/* ---- reports */
 
 static json_t *time_json(int64_t seconds)
 {

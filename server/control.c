@@ -236,8 +236,6 @@ static bool all_have_published(const struct session *x)
 	return true;
 }
 
-/* ---- watching ---- */
-
 /* Sends a due sample, or skips it if the client has not read the last one: this bounds a slow reader's memory. */
 static void put_sample(struct session *x)
 {
@@ -284,8 +282,6 @@ static void begin_watch(struct session *x)
 	set_state(x, SESSION_WATCHES);
 	put_sample(x);
 }
-
-/* ---- requests ---- */
 
 /* For STATS and MARK the shards publish first, so that the answer is no older than the request. INFO needs no shard. */
 static void begin_answer(struct session *x)

@@ -180,8 +180,6 @@ void service_turn(struct service *s, uint64_t now_ns)
 	tell_status(s);
 }
 
-/* --- what the server does --- */
-
 void service_ready(struct service *s)
 {
 	if (s && s->error) {
