@@ -5,7 +5,7 @@
 #include "common/base/log.h"
 #include "loadgen/ramp/step_record.h"
 
-/* How often a search restarts a server that ended; when it ends once more, the search ends. */
+/* Maximum number of times that a search restarts a server that ended; when it ends again, the search ends. */
 #define RESTARTS_MAX 8
 
 void steps_stop_without_memory(struct ramp *r)
@@ -69,7 +69,7 @@ static void restart_server(struct ramp *r)
 	json_decref(r->outcome->generator_place);
 	r->outcome->generator_place = NULL;
 	progress_clear(&r->progress);
-	log_warn("%s: starting another one for the next step", r->outcome->stop_detail);
+	log_warn("%s: starting another server for the next step", r->outcome->stop_detail);
 	ramp_enter(r, RAMP_SERVER);
 	if (suts_start(&r->suts, err, sizeof(err))) {
 		outcome_stop(r->outcome, STOP_SERVER_LOST, err);

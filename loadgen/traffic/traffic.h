@@ -61,7 +61,7 @@ static inline struct stream_times *traffic_times(const struct traffic *t, const 
 	return &s->times[number & t->ring_mask];
 }
 
-/* Makes the clients, after the worker has set its fields. 0 or -ENOMEM; traffic_release in either case. */
+/* Makes the clients, after the worker has set its fields. 0 or -ENOMEM; call traffic_release in either case. */
 int traffic_init(struct traffic *t) __attribute__((warn_unused_result));
 void traffic_release(struct traffic *t);
 

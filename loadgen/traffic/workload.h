@@ -85,8 +85,8 @@ struct workload {
 	void (*plan)(const struct loadgen_config *c, unsigned stream, struct lane_plan *out);
 	/* Begins `n` operations of a stream, calling traffic_begin for each. */
 	void (*start)(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
-	/* Handlers of arrivals for a client, as in struct client_ops, on its connection on `rail`. NULL: the server may
-	 * not send this. */
+	/* Handlers of arrivals for a client, as in struct client_ops, on its connection on `rail`. NULL: the server
+	 * must not send this kind. */
 	void (*on_reply)(struct traffic *t, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
 	void (*on_credit)(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
 	void (*on_ping)(struct traffic *t, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes);
