@@ -325,8 +325,8 @@ void certificates_start(struct certificates *c)
 	ev_signal_init(&c->hangup, on_hangup, SIGHUP);
 	c->hangup.data = c;
 	ev_signal_start(c->loop, &c->hangup);
-	/* Not an ev_stat: on a local file system it relies on inotify, which does not see that a symbolic link in the
-	 * path was replaced, as Kubernetes does to update a mounted secret. */
+	/* This is not an ev_stat, which on a local file system relies on inotify: that does not see that a symbolic
+	 * link in the path was replaced, as Kubernetes does to update a mounted secret. */
 	ev_timer_init(&c->watch, on_watch, WATCH_S, WATCH_S);
 	c->watch.data = c;
 	if (c->server->cfg->watch_certs)

@@ -74,7 +74,7 @@ bool crew_has_unproved(const struct crew *c, uint32_t *target);
 /* Clients that are connected; clients that left or were lost, and have not returned yet. */
 uint32_t crew_live(const struct crew *c);
 uint32_t crew_away(const struct crew *c);
-/* The same for one server. */
+/* The same numbers for one server. */
 uint32_t crew_live_of(const struct crew *c, uint32_t target);
 uint32_t crew_away_of(const struct crew *c, uint32_t target);
 /* With --iterations: number of operations that every client has ended by now, except clients that are gone. */

@@ -57,7 +57,7 @@ static bool makes_follow_up(const struct ramp *r)
 	       (!step_is_stable(s) || agenda_is_last(&r->agenda, r->cfg));
 }
 
-/* Our server has ended: starts another for the next step. The workers for it are made when it is ready. */
+/* Starts another server for the next step, because ours has ended. Its workers are made when it is ready. */
 static void restart_server(struct ramp *r)
 {
 	char err[256];

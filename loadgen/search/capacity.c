@@ -138,7 +138,7 @@ static bool next_lower(const struct around *a, enum capacity_boundary of, struct
 	return low && !is_decided(a->low, of) && ask_probe(out, CAPACITY_CONFIRM, low);
 }
 
-/* Likewise for the upper end, above every number that ever passed. */
+/* Looks for the upper end in the same way, above every number that ever passed. */
 static bool next_upper(const struct capacity *c, const struct around *a, enum capacity_boundary of,
 		       struct capacity_probe *out)
 {

@@ -76,8 +76,8 @@ bool traffic_is_through(const struct traffic *t);
 void traffic_stop(struct traffic *t);
 /* Begins as many operations as may begin, if this client is live and active. */
 void traffic_start_client(struct wclient *wc);
-/* The same for a client that is connected again after an outage: in the open loop it first begins the operations that
- * were due during the outage. */
+/* Like traffic_start_client, for a client that is connected again after an outage: in the open loop it first begins the
+ * operations that were due during the outage. */
 void traffic_resume_client(struct wclient *wc);
 /* Call when a client's first connection begins or its last one is gone: forgets its operations. Those that were in
  * flight when a connection was lost (--reconnect) will begin again. */

@@ -71,7 +71,7 @@ struct worker_stats {
 	counter carried_in_ns, carried_out_ns;
 	counter iterations;	/* with --iterations: operations that every client has ended, except those gone */
 	counter bytes_sent, bytes_received;
-	counter one_sided_bytes;	/* bytes of READs, WRITEs and atomics in both of these */
+	counter one_sided_bytes;	/* bytes of READs, WRITEs and atomics in bytes_sent and bytes_received */
 	counter fulfilled;	/* number of the last order that was fulfilled */
 	counter cpu_ns;		/* CPU time of the thread */
 	counter qps, cqs, mrs, pinned_bytes, bufs_missing;

@@ -77,8 +77,8 @@ static int check_rails(struct server_config *c, char *err, size_t err_size)
 	if (ret)
 		return ret;
 	if (devices.n && addrs.n && devices.n != addrs.n) {
-		snprintf(err, err_size, "--device and --bind: %u devices and %u addresses; allowed: an address for "
-			 "each device, in the same order", devices.n, addrs.n);
+		snprintf(err, err_size, "--device and --bind: the lists have %u and %u entries; allowed: an address "
+			 "for each device, in the same order", devices.n, addrs.n);
 		return -EINVAL;
 	}
 	memset(c->rails, 0, sizeof(c->rails));

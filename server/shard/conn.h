@@ -140,7 +140,7 @@ void conn_abandon(struct conn *c);
 
 /* Closes the TLS side only. */
 void conn_close_tls(struct conn *c);
-/* Stops counting the TLS connection, because somebody else owns it from now on. */
+/* Stops counting the TLS connection, because another object owns it from now on. */
 void conn_uncount_tls(struct conn *c);
 
 #endif

@@ -64,7 +64,7 @@ struct waiting {
 
 struct waiting *listen_make_waiting(struct shard *s)
 {
-	/* One slot more than may wait, for the newcomer while the shard decides which socket to turn away. */
+	/* One slot more than may wait: for a new socket while the shard decides which one to turn away. */
 	uint32_t n = s->cfg->shard_waiting + 1;
 	struct waiting *all = calloc(n, sizeof(*all));
 
@@ -182,8 +182,8 @@ static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint
 			  n, (unsigned long long)all, where);
 }
 
-/* Closes a connection to make room. After the GRANT only TLS closes: the session stays. A client that has
- * already left makes room too, but counts as failed, not as crowded out. */
+/* Closes a connection to make room. After the GRANT only TLS closes: the session stays. If the client has already left,
+ * the connection counts as failed, not as crowded out. */
 static void crowd_out(struct conn *c)
 {
 	struct shard *s = c->shard;
@@ -517,7 +517,7 @@ void listen_close(struct shard *s)
 	close(s->listen.fd);
 	s->listen.fd = -1;
 	s->listen.paused = false;
-	/* Not counted as accepted: for their peers it is as if the sockets had stayed in the backlog. */
+	/* The sockets do not count as accepted: to their peers it is as if they had stayed in the backlog. */
 	while (s->listen.n_waiting)
 		close(stop_waiting(s, waiting_of(peers_next(s->peers))));
 }

@@ -33,7 +33,7 @@ struct listen_state {
 	struct waiting_list free;
 	uint32_t n_waiting;
 	uint64_t cut_from_ns;		/* start of the unspent budget of may_cut */
-	uint64_t look_not_before_ns;	/* earliest time to look again for connections that could make room */
+	uint64_t look_not_before_ns;	/* earliest time to look again for a connection to evict */
 };
 
 /* Binds the shard's RDMA port and TLS socket. If the system is to choose the TLS port, the first shard of all decides

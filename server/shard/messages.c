@@ -19,7 +19,7 @@
 #include "server/shard/shard_data.h"
 #include "server/shard/socket.h"
 
-/* Puts a free buffer into the receive queue, in place of the one that an answer is sent from. */
+/* Puts a free buffer into the receive queue, to replace the buffer that an answer is sent from. */
 static void replace_receive(struct conn *c)
 {
 	if (!ep_replace(c->link.ep))
