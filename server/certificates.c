@@ -22,7 +22,7 @@
 
 #define DAY_S 86400
 #define WARN_OF_CERT_S (14 * DAY_S)
-#define WARN_OF_LIST_S DAY_S		/* lists live for days and are renewed automatically */
+#define WARN_OF_LIST_S DAY_S		/* revocation lists live for days and are renewed automatically */
 #define CLOCK_STEP_S 0.1		/* more than time(2) may lag behind the loop's clock */
 #define TIME_TEXT_BYTES 24
 #define REAP_S 1.
@@ -42,8 +42,8 @@ struct certificates {
 	ev_periodic expiry;		/* time of the next warning about an expiry */
 	ev_timer reap;			/* runs while replaced contexts are left to free */
 	ev_timer watch;			/* of --watch-certs */
-	struct stat seen[TLS_FILE_N];	/* by the last look at the files; all zero: no such file */
-	bool is_changing;		/* they differed at the last look */
+	struct stat seen[TLS_FILE_N];	/* state of the files at the last look; all zero: no such file */
+	bool is_changing;		/* the last look found a change */
 	SLIST_HEAD(, held) held;	/* references, so that this thread frees the contexts and no shard does */
 	struct tls_files files;		/* filled only while contexts are made */
 	struct ticket_seed seed;	/* filled only while contexts are made */
@@ -74,7 +74,7 @@ int certificates_new(struct server *server, struct ev_loop *loop, struct certifi
 
 /* ---- contexts that were replaced */
 
-/* Keeps a reference to the context, so that this thread frees it. Without memory for that, the shard frees it. */
+/* Keeps a reference to the context, so that this thread frees it; without memory for one, the shard frees it. */
 static void hold(struct certificates *c, struct tls_ctx *ctx)
 {
 	struct held *h = malloc(sizeof(*h));
@@ -87,7 +87,7 @@ static void hold(struct certificates *c, struct tls_ctx *ctx)
 	SLIST_INSERT_HEAD(&c->held, h, entry);
 }
 
-/* Drops its references to contexts that nobody else holds, or all references. True if a replaced context is left. */
+/* Drops the references that nobody else shares, or all of them. True if a replaced context is still in use. */
 static bool let_go(struct certificates *c, bool all)
 {
 	struct held *h, *next;
@@ -151,7 +151,7 @@ int certificates_begin(struct certificates *c, char *err, size_t err_size)
 	struct server *server = c->server;
 	int ret;
 
-	/* Before the files are read, so that no later change is missed. */
+	/* Record the state of the files before reading them, so that the next look finds a change made meanwhile. */
 	(void)look_at_files(c);
 	c->is_changing = false;
 	ret = tls_files_read(&c->files, err, err_size);
@@ -172,8 +172,6 @@ void certificates_end(struct certificates *c)
 	tls_files_wipe(&c->files);
 	ticket_seed_wipe(&c->seed);
 }
-
-/* ---- warnings */
 
 /* "2027-02-25T10:00:00Z". Returns `text`. */
 static const char *time_text(int64_t seconds, char text[TIME_TEXT_BYTES])
@@ -236,9 +234,9 @@ static void warn_of_key(const struct certificates *c)
 static void warn_of_foreign_lists(const struct certificates *c, uint32_t n)
 {
 	if (n)
-		log_warn("revocation list %s: the CAs of %u of its lists are not in %s: such a list counts only for "
-			 "clients that send the CA's certificate, and a long one makes their handshakes longer: add "
-			 "the certificates of those CAs", c->files.path[TLS_FILE_CRL], n, c->files.path[TLS_FILE_CA]);
+		log_warn("revocation list %s: the CAs of %u of its lists are not in %s: such a list applies only to "
+			 "clients that send the CA's certificate, and a long list slows their handshakes: add the "
+			 "certificates of those CAs", c->files.path[TLS_FILE_CRL], n, c->files.path[TLS_FILE_CA]);
 }
 
 static void warn_of_all(const struct certificates *c)
@@ -246,8 +244,8 @@ static void warn_of_all(const struct certificates *c)
 	warn_of_expiry(c);
 	warn_of_key(c);
 	if (c->is_development)
-		log_warn("certificate %s was signed by the development CA, whose key lies beside it: make your own for "
-			 "anything but tests", c->files.path[TLS_FILE_CERT]);
+		log_warn("certificate %s was signed by the development CA, whose key is stored beside it: use a "
+			 "certificate of your own for anything but tests", c->files.path[TLS_FILE_CERT]);
 }
 
 /* Time of the next warning or expiry of the certificate or the list, at most a day ahead. */
@@ -278,8 +276,6 @@ static void on_expiry(struct ev_loop *loop, ev_periodic *w, int revents)
 	await_expiry(w->data);
 }
 
-/* ---- start and reload */
-
 static void note(struct certificates *c, const struct tls_ctx *ctx)
 {
 	tls_ctx_dates(ctx, &c->dates);
@@ -303,8 +299,8 @@ static void on_hangup(struct ev_loop *loop, ev_signal *w, int revents)
 	reload(w->data, "SIGHUP");
 }
 
-/* Reads changed files at the first look at which they differ no more, so that a certificate and its key, which are
- * written one after the other, are read together. */
+/* Reads changed files once a look finds no further change, so that a certificate and its key, which are written one
+ * after the other, are read together. */
 static void on_watch(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct certificates *c = w->data;
@@ -329,15 +325,15 @@ void certificates_start(struct certificates *c)
 	ev_signal_init(&c->hangup, on_hangup, SIGHUP);
 	c->hangup.data = c;
 	ev_signal_start(c->loop, &c->hangup);
-	/* Not an ev_stat: on a local file system it relies on inotify, which does not see that a symbolic link in the
-	 * path was replaced, as Kubernetes does to update a mounted secret. */
+	/* This is not an ev_stat, which on a local file system relies on inotify: that does not see that a symbolic
+	 * link in the path was replaced, as Kubernetes does to update a mounted secret. */
 	ev_timer_init(&c->watch, on_watch, WATCH_S, WATCH_S);
 	c->watch.data = c;
 	if (c->server->cfg->watch_certs)
 		ev_timer_start(c->loop, &c->watch);
 }
 
-/* Offers the new contexts to the shards, which use their old ones until they take them. */
+/* Offers the new contexts to the shards; each shard uses its old context until it takes the new one. */
 static void replace_all(struct certificates *c, struct tls_ctx *const *made)
 {
 	struct held *h;
@@ -374,7 +370,7 @@ bool certificates_reload(struct certificates *c, const char *why)
 	} else {
 		c->reloads++;
 		note(c, made[0]);
-		log_info("%s: certificates were read again; the server's expires at %s", why,
+		log_info("%s: certificates were read again; the server's certificate expires at %s", why,
 			 time_text(c->dates.cert_expires_at, until));
 	}
 	if (!ret)
@@ -384,8 +380,6 @@ bool certificates_reload(struct certificates *c, const char *why)
 	free(made);
 	return ret == 0;
 }
-
-/* ---- reports */
 
 static json_t *time_json(int64_t seconds)
 {

@@ -21,9 +21,9 @@
 #define PUBLISH_S 1.
 /* A watcher that has not read a sample for this long is gone. */
 #define WATCH_S 120.
-/* Maximum number of requests in a row that a client sends without waiting for the answers. */
+/* Maximum number of requests in a row that a client may send without waiting for the answers. */
 #define BURST_MAX 16
-/* When all sessions are taken, one that has asked nothing for this long may be ended for a newcomer. */
+/* When all sessions are taken, a session without a request for this long may be ended for a new client. */
 #define IDLE_LEAST_NS (3 * NS_PER_S)
 /* The same for a session with a mark, whose client is silent while it measures: performance_test for 480 s at most. */
 #define MARKED_IDLE_LEAST_NS (500 * NS_PER_S)
@@ -31,10 +31,10 @@
 #define PUBLISH_LOG_NS (10 * NS_PER_S)
 
 enum session_state {
-	SESSION_SERVED,		/* reads a request or writes an answer; IDLE_S after the last request */
-	SESSION_WAITS,		/* waits until the shards have published; PUBLISH_S */
-	SESSION_WATCHES,	/* writes a sample at each interval; WATCH_S after the last one that was written */
-	SESSION_REFUSED,	/* writes a REFUSE, then waits for the client to close; REFUSE_S */
+	SESSION_SERVED,		/* reads a request or writes an answer; ends IDLE_S after the last request */
+	SESSION_WAITS,		/* waits until the shards have published, for PUBLISH_S at most */
+	SESSION_WATCHES,	/* writes a sample at each interval; ends WATCH_S after the last one that was written */
+	SESSION_REFUSED,	/* writes a REFUSE, then waits for the client to close; both within REFUSE_S */
 };
 
 struct session {
@@ -49,7 +49,7 @@ struct session {
 	uint64_t state_ns;		/* when the state began; SESSION_SERVED: when the last request was answered */
 	struct frame_control request;	/* the request being answered */
 	uint64_t publish_wanted;	/* SESSION_WAITS: the publish_wanted that the shards have to reach */
-	unsigned burst;			/* requests in a row that were already there when the last one was answered */
+	unsigned burst;			/* requests in a row that had arrived before the previous one was answered */
 	unsigned answered_at;		/* loop turn (ev_iteration) of its last answer */
 	ev_timer next_turn;		/* serves the requests that had to wait for the next turn */
 	struct report_mark *mark;	/* NULL before the first MARK */
@@ -136,8 +136,8 @@ static void fail_session(struct session *x, enum fail_kind kind, int code)
 	end_session(x, CLOSE_FAILED);
 }
 
-/* True if the client has left. One that watches may close its socket with an unread sample in it; its kernel then sends
- * RST (RFC 2525, 2.17), and the close_notify before that is lost. */
+/* True if the client has left. A watching client may close its socket with an unread sample in it; its kernel then
+ * sends RST (RFC 2525, 2.17), and the close_notify that the client sent before is lost. */
 static bool has_left(const struct session *x)
 {
 	const struct fail *f = &x->io.failure;
@@ -218,7 +218,7 @@ static void answer(struct session *x)
 	ret = put_answer(x);
 	if (ret == -ENOSPC) {
 		refuse_session(x, REFUSE_NO_RESOURCES,
-			       "the marks of control sessions take as much memory as they may: end other sessions");
+			       "the marks of control sessions have reached their memory limit: end other sessions");
 	} else if (ret) {
 		if (log_is_due(&x->control->memory_log_ns, NS_PER_S))
 			log_warn("cannot make a report: this machine is out of memory");
@@ -236,9 +236,7 @@ static bool all_have_published(const struct session *x)
 	return true;
 }
 
-/* ---- watching ---- */
-
-/* Sends a due sample, unless the client has not read the last one: that bounds the memory of a slow reader. */
+/* Sends a due sample, or skips it if the client has not read the last one: this bounds a slow reader's memory. */
 static void put_sample(struct session *x)
 {
 	json_t *o = x->io.writing ? NULL : samples_take(&x->control->samples);
@@ -284,8 +282,6 @@ static void begin_watch(struct session *x)
 	set_state(x, SESSION_WATCHES);
 	put_sample(x);
 }
-
-/* ---- requests ---- */
 
 /* For STATS and MARK the shards publish first, so that the answer is no older than the request. INFO needs no shard. */
 static void begin_answer(struct session *x)
@@ -341,8 +337,8 @@ static bool read_request(struct session *x)
 	return true;
 }
 
-/* True if the session has had its answer of this loop turn: however many requests it sent at once, other sessions,
- * signals and samples come first. */
+/* True if the session has already had one answer in this turn of the loop. It then waits for the next turn: other
+ * sessions, signals and samples come first, however many requests it sent at once. */
 static bool waits_for_turn(struct session *x)
 {
 	struct ev_loop *loop = x->control->loop;
@@ -389,7 +385,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	case SESSION_WAITS:
 		if (log_is_due(&x->control->publish_log_ns, PUBLISH_LOG_NS))
 			log_warn("a shard was too busy to give its current figures within %.0f s: the answer to %s has "
-				 "older ones", PUBLISH_S, x->request.what == CONTROL_MARK ? "MARK" : "STATS");
+				 "older figures", PUBLISH_S, x->request.what == CONTROL_MARK ? "MARK" : "STATS");
 		answer(x);
 		serve(x);
 		break;
@@ -464,7 +460,7 @@ static bool is_of_this_machine(const struct handover *h)
 	return addr_of_socket(tls_fd(h->tls), &here) == 0 && addr_same_host(&here, &h->peer);
 }
 
-/* True if the new session may stay; if all sessions are taken, an idle one is ended for it. For a client on the
+/* True if the new session may stay; if all sessions are taken, an idle one is ended to make room. For a client on the
  * server's own machine, such as an operator, the newest session of another machine may be ended instead. */
 static bool has_room(struct control *t, bool of_this_machine)
 {
@@ -480,7 +476,7 @@ static bool has_room(struct control *t, bool of_this_machine)
 		return false;
 	if (log_is_due(&t->crowd_log_ns, CROWD_LOG_NS))
 		log_event(LOG_LVL_WARN, &(struct log_fields){ .peer = addr_host_text(&one->peer, peer) },
-			  "all %u control sessions are taken: ended one of %s to make room for a client whose "
+			  "all %u control sessions are taken: ended a session of %s to make room for a client whose "
 			  "address has none", CONTROL_SESSIONS_MAX, peer);
 	tls_io_say_bye(&one->io);
 	end_session(one, CLOSE_CROWDED_OUT);

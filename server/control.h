@@ -2,8 +2,8 @@
 /* Control sessions: TLS connections whose clients ask for reports (docs/protocol.md, "CONTROL").
  *
  * A shard accepts the connection, does the handshake, reads the first frame, and hands the session over
- * (server/shard/handover.h). From then on the main thread serves it. No shard computes anything for a report: it is
- * asked to publish its gauges, and the report is made when all shards have, or after a second.
+ * (server/shard/handover.h). From then on the main thread serves it. Shards compute nothing for a report: they are
+ * asked to publish their gauges, and the main thread makes the report when all have, or after a second.
  *
  * Owning thread: the main thread.
  */
@@ -19,9 +19,9 @@ int control_new(struct server *server, struct ev_loop *loop, struct control **ou
 /* Call it on the loop after a shard called server->wake_main: takes new sessions over, and answers those that waited
  * for shards to publish. */
 void control_wake(struct control *t);
-/* Ends all sessions with close_notify, because the server stops. Sessions handed over by shards later end at once. */
+/* Ends all sessions with close_notify, because the server stops. Sessions handed over later are ended at once. */
 void control_stop(struct control *t);
-/* After the shards' threads ended, and before the shards are freed, whose TLS contexts sessions use. NULL-safe. */
+/* Call it after the shards' threads end and before shard_free: sessions use the shards' TLS contexts. NULL-safe. */
 void control_free(struct control *t);
 
 #endif

@@ -130,7 +130,7 @@ static int fit_rail(const struct server_config *cfg, struct server_rail *rail, s
 	int ret = dev_fit_fabric(dev, &cfg->tuning.fabric, err, err_size);
 
 	if (!ret && cfg->bind && !addr_same_host(&dev->addr, &rail->addr)) {
-		snprintf(err, err_size, "--gid-index: entry %u of device %s is %s, and --bind is %s; give one of them",
+		snprintf(err, err_size, "--gid-index: entry %u of device %s is %s, and --bind is %s; use only one",
 			 cfg->tuning.fabric.gid_index, dev->name, addr_host_text(&dev->addr, gid),
 			 addr_host_text(&rail->addr, named));
 		ret = -EINVAL;
@@ -168,7 +168,7 @@ static int open_rail(struct server_config *cfg, uint32_t i, struct dev *devs, ch
 		ret = fit_rail(cfg, rail, &devs[i], err, err_size);
 	for (uint32_t j = 0; j < i && !ret; j++)
 		if (strcmp(devs[j].name, devs[i].name) == 0) {
-			snprintf(err, err_size, "--bind: two addresses are of one device, %s; each rail needs its own",
+			snprintf(err, err_size, "--bind: two addresses belong to device %s; each rail needs its own",
 				 devs[i].name);
 			dev_close(&devs[i]);
 			ret = -EINVAL;
@@ -274,7 +274,7 @@ static int start_server(struct main_loop *m, char *err, size_t err_size)
 	return ret;
 }
 
-/* Called after everything that needs more than the filter allows. */
+/* Sets the filter of system calls. Call it after everything that needs a call which the filter denies. */
 static int enter_sandbox(const struct server_config *cfg, char *err, size_t err_size)
 {
 	int ret = cfg->seccomp ? sandbox_enter() : 0;
@@ -362,7 +362,7 @@ static bool wait_for_signal(struct main_loop *m)
 		m->stats.data = m;
 		ev_timer_start(loop, &m->stats);
 	}
-	/* Warn only once the server serves: one that cannot start must print a single line, the reason. */
+	/* Warn only once the server serves: a server that cannot start must print a single line, which says why. */
 	if (geteuid() == 0)
 		log_warn("running as root, which is not needed: use a user that may open /dev/infiniband and lock "
 			 "enough memory (ulimit -l)");

@@ -114,7 +114,7 @@ static json_t *failures_json(const struct server *server)
 
 #define MARK_STAGE_BYTES 1024u	/* JSON objects of a packed histogram, besides its cells */
 
-/* The histograms are packed: one has 224 KiB, mostly zeros. */
+/* The histograms are packed, because an unpacked one takes 224 KiB, mostly zeros. */
 struct report_mark {
 	json_t *stages[SS_N];
 	size_t bytes;

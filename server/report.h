@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reports on the whole server as JSON: STATS and INFO of docs/protocol.md, "Reports".
  *
- * Statistics are read while the shards write them (relaxed atomics); gauges are those that each shard published last.
- * Owning thread: the main thread.
+ * Statistics are read while the shards write them (relaxed atomics); gauges have the values that each shard published
+ * last. Owning thread: the main thread.
  */
 #ifndef RAMPART_SERVER_REPORT_H
 #define RAMPART_SERVER_REPORT_H

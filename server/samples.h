@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples of the resources that the server and its machine use, for sessions that watch (docs/protocol.md, "WATCH").
  *
- * The files of /proc are open while somebody watches. Samples requested at about the same time are the same one, so
- * many watchers cost no more than one that wants a sample every 50 ms. The shards are not involved: gauges are those
- * that they published last. Owning thread: the main thread.
+ * The files of /proc are open while somebody watches. Requests within 50 ms share one sample, so many watchers cost no
+ * more than one that asks every 50 ms. Shards are not asked for anything: gauges have the values that they published
+ * last. Owning thread: the main thread.
  */
 #ifndef RAMPART_SERVER_SAMPLES_H
 #define RAMPART_SERVER_SAMPLES_H

@@ -62,7 +62,7 @@ static const struct {
 #define IS(argument, value) SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, UINT32_MAX, value)
 #define LACKS(argument, bits) SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, bits, 0)
 
-/* The only ioctls allowed: others could have signals sent when a descriptor is ready, type into a terminal, or reach a
+/* The only ioctls allowed: others could request signals when a descriptor is ready, type into a terminal, or reach a
  * driver. stdio and the log query terminals with TCGETS and TIOCGWINSZ. */
 static const unsigned ioctls[] = { RDMA_VERBS_IOCTL, FIONBIO, FIONREAD, TIOCOUTQ, TCGETS, TIOCGWINSZ };
 
@@ -80,8 +80,8 @@ static const struct {
 	{ IPPROTO_TCP, TCP_CONGESTION }, { IPPROTO_TCP, TCP_ULP }, { SOL_TLS, TLS_TX }, { SOL_TLS, TLS_RX },
 };
 
-/* sendto only without an address, and neither call with MSG_FASTOPEN: both could connect a socket, such as a listener
- * that was shut down, to a stranger. The filter cannot see the address of sendmsg. */
+/* Allows sendto only without an address, and both calls only without MSG_FASTOPEN: either could connect a socket, such
+ * as a listener that was shut down, to any host. The filter cannot see the address given to sendmsg. */
 static int allow_sending(scmp_filter_ctx ctx)
 {
 	int ret = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, LACKS(3, MSG_FASTOPEN),

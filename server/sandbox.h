@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The system calls that the server may make once it serves (--seccomp on): an allow list for all of its threads, for
- * good (seccomp(2)). Other calls fail with EPERM, and so does opening a file for writing, mapping memory as executable,
- * or changing a limit: an attacker who takes over the process can start no program and make no socket. What the open
- * descriptors of verbs and rdmacm can do stays possible, including RDMA connections.
+/* The system calls that the server may make once it serves (--seccomp on): an allow list for all of its threads, which
+ * cannot be lifted (seccomp(2)). Other calls fail with EPERM, and so does opening a file for writing, mapping memory as
+ * executable, or changing a limit: an attacker who takes over the process can start no program and make no socket.
+ * Whatever the open descriptors of verbs and rdmacm allow stays possible, including RDMA connections.
  *
  * Reading certificates and registering regions need no other calls. Main thread.
  */

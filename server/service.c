@@ -17,18 +17,18 @@
 #include "server/shard/shard_data.h"
 
 #define STATUS_S 5.0	/* between two status lines, without a watchdog */
-#define WATCHDOG_LEAST_US 1000	/* less would only turn the loops; such a watchdog is not fed */
+#define WATCHDOG_LEAST_US 1000	/* a shorter watchdog would keep the loops busy with answering it; it is not fed */
 
 struct service {
 	struct server *server;
 	struct ev_loop *loop;
-	int fd;				/* -1: nobody is to be told */
+	int fd;				/* -1: no service manager to notify */
 	uint64_t watchdog_ns;		/* 0: systemd does not watch */
-	uint64_t asked, asked_ns;	/* value of server->publish_wanted that the shards have to reach; since when */
-	bool named;			/* shards that have not reached it were named */
+	uint64_t asked, asked_ns;	/* server->publish_wanted that the shards have to reach, and since when */
+	bool named;			/* the shards that have not reached it were logged */
 	bool ready_unsent;		/* READY=1 is still to be sent */
-	int error;			/* -errno if the socket could not be reached, until a line has said so */
-	char status[96];		/* as it was sent last */
+	int error;			/* -errno if the socket could not be reached, until the warning is logged */
+	char status[96];		/* the last status that was sent */
 	ev_timer turn;
 };
 
@@ -139,8 +139,8 @@ static void name_stuck_shards(struct service *s, uint64_t now_ns)
 	for (uint32_t i = 0; i < s->server->n_shards; i++)
 		if (!shard_has_published(s->server->shards[i], s->asked))
 			log_event(LOG_LVL_ERROR, &(struct log_fields){ .shard = &i },
-				  "shard %u has not turned its loop for %.1f s: systemd will end this server unless it "
-				  "does so within its WatchdogSec", i, (double)(now_ns - s->asked_ns) / 1e9);
+				  "shard %u has not turned its loop for %.1f s: systemd will kill this server unless "
+				  "the shard does so within WatchdogSec", i, (double)(now_ns - s->asked_ns) / 1e9);
 	s->named = true;
 }
 
@@ -180,13 +180,11 @@ void service_turn(struct service *s, uint64_t now_ns)
 	tell_status(s);
 }
 
-/* --- what the server does --- */
-
 void service_ready(struct service *s)
 {
 	if (s && s->error) {
-		log_warn("cannot tell systemd that the server runs: NOTIFY_SOCKET is '%s' (allowed: the path of a "
-			 "socket from / on, or @NAME, at most %zu bytes): %s", getenv("NOTIFY_SOCKET"),
+		log_warn("cannot tell systemd that the server runs: NOTIFY_SOCKET is '%s' (allowed: the absolute path "
+			 "of a socket, or @NAME, at most %zu bytes): %s", getenv("NOTIFY_SOCKET"),
 			 sizeof(((struct sockaddr_un *)0)->sun_path) - 1, strerror(-s->error));
 		s->error = 0;
 	}

@@ -19,10 +19,10 @@ struct rma_slot {
 	enum ibv_wr_opcode kind;	/* kind of the present operation */
 	bool written;
 	uint32_t text;			/* data written last, as the `shift` of payload_text */
-	uint64_t atomic;		/* the old value that an atomic must find */
+	uint64_t atomic;		/* the old value that an atomic must return */
 };
 
-/* The only SENDs are first messages. */
+/* The only SENDs are the clients' first messages. */
 #define SMALL_MESSAGE_BYTES 64
 #define SMALL_CREDITS 2
 
@@ -32,7 +32,7 @@ void rma_needs(const struct loadgen_config *c, struct workload_needs *out)
 
 	out->message_bytes = SMALL_MESSAGE_BYTES;
 	out->credits = SMALL_CREDITS;
-	/* The counter of atomics follows the slots, aligned. */
+	/* The counter that atomics increment follows the slots, aligned to 8 bytes. */
 	out->region_bytes = (c->inflight * c->message_bytes + 7) / 8 * 8 + RMA_ATOMIC_BYTES;
 	out->rma_depth = (uint32_t)(c->verify ? 2 * c->inflight : c->inflight);	/* each WRITE is read back */
 	out->landing_shared = !c->verify;

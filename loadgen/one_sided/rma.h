@@ -5,7 +5,7 @@
  * Operation n of a client works on slot n modulo --inflight, so that no two operations in flight share memory. With
  * --verify a slot is written with a part of the payload's text that differs from client to client and from operation to
  * operation, read back and compared; a READ must return the data written last. Atomics add 1 to the last 8 bytes of the
- * region, and the old value must be the number of atomics before.
+ * region, and the old value must be the number of earlier atomics.
  */
 #ifndef RAMPART_LOADGEN_RMA_H
 #define RAMPART_LOADGEN_RMA_H
@@ -31,7 +31,7 @@ struct rma {
 	bool *ends;
 };
 
-/* Allocates it for the clients of `t`, if the workload uses rma_start. 0 or -ENOMEM; rma_release in either case. */
+/* Allocates the memory for `t`'s clients, if the workload uses rma_start. 0 or -ENOMEM; call rma_release either way. */
 int rma_init(struct rma *r, struct traffic *t) __attribute__((warn_unused_result));
 void rma_release(struct rma *r);
 

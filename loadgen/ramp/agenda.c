@@ -14,7 +14,7 @@
 #include "loadgen/measurement/step.h"
 
 #define KNEE_PROBES_MAX 6
-#define DISTURBED_MAX 2	/* how often a disturbed probe is repeated */
+#define DISTURBED_MAX 2	/* maximum number of times that a disturbed probe is repeated */
 
 /* In a search for a rate, the probe's `clients` are operations per second. */
 static void take_probe(struct agenda *a, const struct loadgen_config *c)
@@ -60,7 +60,7 @@ void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, boo
 	}
 	a->probe.slo = judge_step(&oc->cfg->slo, s, oc->cfg->find_rate);
 	a->probe.broke = broke;
-	/* A step that broke, or whose rate was too high, cannot become steady and is not expected to. */
+	/* A step that broke, or whose rate was too high, cannot become steady: it is not called unsteady for that. */
 	a->probe.unsteady = step_is_disturbed(s) || !(s->steady || broke || (oc->cfg->find_rate && step_is_behind(s)));
 	/* The search is not told about a disturbed probe, and so asks for the same one again. */
 	if (loadgen_is_search(oc->cfg) && step_is_disturbed(s) && !broke && a->disturbed < DISTURBED_MAX) {
@@ -109,8 +109,8 @@ static uint32_t times_measured(const json_t *steps, const char *path, double num
 	return n;
 }
 
-/* The knee is confirmed when the numbers of clients on both sides of it were measured twice: asks for one that was
- * measured only once. */
+/* Asks for a number of clients beside the knee that was measured only once: the knee is confirmed when the numbers on
+ * both sides of it were measured twice. */
 static bool next_of_knee(struct agenda *a, const json_t *steps)
 {
 	struct knee_point points[CURVE_POINTS_MAX];

@@ -24,7 +24,7 @@ struct agenda {
 /* Sets the first step. */
 void agenda_init(struct agenda *a, const struct outcome *oc);
 
-/* Takes the outcome of the running step, after step_collect; `broke`: the step had a hard failure. */
+/* Evaluates the running step, after step_collect, and tells the search; `broke`: the step had a hard failure. */
 void agenda_tell(struct agenda *a, struct outcome *oc, const struct step *s, bool broke);
 
 /* Goes on to the next step. False when there is none; then `oc` gets the reason, unless the run was stopped already. */

@@ -141,7 +141,7 @@ int crew_start(struct crew *c, const struct loadgen_config *cfg, const struct su
 	int ret;
 
 	if (cfg->threads_asked)
-		log_warn("--threads %llu are too few: %llu run, one for each of --targets",
+		log_warn("--threads %llu is too few: %llu run, one for each of --targets",
 			 (unsigned long long)cfg->threads_asked, (unsigned long long)cfg->threads);
 	else if (cfg->threads_raised)
 		log_warn("%llu worker threads run, one for each of --targets", (unsigned long long)cfg->threads);
@@ -200,8 +200,8 @@ json_t *crew_device(const struct crew *c)
 }
 
 /* Worker i's part of its server's clients; parts differ by one client at most. The server's workers are numbered across
- * all hosts: first the first worker of each host, then the second of each, and so on. Which host comes first differs
- * from server to server. */
+ * all hosts: first the first worker of each host, then the second of each, and so on. Each server begins with another
+ * host, so that no host gets the larger parts of all servers. */
 static uint32_t share_of(const struct crew *c, uint32_t i, const uint32_t *totals)
 {
 	uint32_t target = i % c->n_targets, n = deal_share(c->n, c->n_targets, target), at = i / c->n_targets;

@@ -31,7 +31,7 @@ struct crew {
 	/* PSNs of the live connections of each server and rail. A rail may lead to a server of its own, which draws
 	 * PSNs by itself, so equal ones on different rails are no conflict. NULL: without RDMA. */
 	struct psn_registry *psns[TARGETS_MAX][RAILS_MAX];
-	bool loopback;			/* a server is on this machine, so RDMA to it does not leave it */
+	bool loopback;			/* a server is on this machine, so RDMA traffic to it stays on the machine */
 };
 
 /* Settings of the connections of a worker on one rail; server and device are set per rail. */
@@ -74,10 +74,10 @@ bool crew_has_unproved(const struct crew *c, uint32_t *target);
 /* Clients that are connected; clients that left or were lost, and have not returned yet. */
 uint32_t crew_live(const struct crew *c);
 uint32_t crew_away(const struct crew *c);
-/* The same for one server. */
+/* The same numbers for one server. */
 uint32_t crew_live_of(const struct crew *c, uint32_t target);
 uint32_t crew_away_of(const struct crew *c, uint32_t target);
-/* With --iterations: how many operations every client has ended by now, except clients that are gone. */
+/* With --iterations: number of operations that every client has ended by now, except clients that are gone. */
 uint64_t crew_iterations(const struct crew *c);
 
 /* -errno of the first worker whose devices failed, with their names in `devices` unless NULL; 0: no worker failed. */

@@ -29,10 +29,10 @@ struct current {
 	uint32_t dealt[TARGETS_MAX];	/* how many of them each server gets */
 	double begin_s;			/* when the step began, in seconds since the results folder was made */
 	uint64_t connect_start_ns;
-	uint32_t reconnects;		/* of the control session, up to MARK */
-	uint32_t restarts;		/* of the server, until its counters were read before measuring */
+	uint32_t reconnects;		/* control sessions restored by the time of MARK */
+	uint32_t restarts;		/* server restarts by the time its counters were read before measuring */
 	enum stage upto;		/* last stage that connections may enter now */
-	uint64_t barrier_ns;		/* when the running stage was allowed to begin */
+	uint64_t barrier_ns;		/* when the running stage was allowed to begin (--phased) */
 	uint64_t last_cycles, last_cycle_ns;	/* progress of --cycles */
 	uint64_t last_moved, last_moved_ns;	/* progress of --iterations: messages and bytes */
 	struct hist *now, *before, *interval;	/* response times: up to now, up to the interval's start, within it */

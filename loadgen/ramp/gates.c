@@ -20,7 +20,7 @@
 #define PUT_OUT_NS (30 * NS_PER_S)
 /* Time that this host allows the others at a gate: */
 #define GATE_NEWS_NS (60 * NS_PER_S)	/* for a message about the gate to reach all hosts */
-#define GATE_HOST_NS (100 * NS_PER_MS)	/* more for each host, since clocks are compared with one host at a time */
+#define GATE_HOST_NS (100 * NS_PER_MS)	/* additional time for each host: clocks are compared with one host at a time */
 #define WORKERS_START_S 120		/* for the workers to allocate their memory */
 #define SLOWEST_HOST 10			/* factor by which the slowest host may take longer for operations and cycles */
 
@@ -222,8 +222,8 @@ static bool read_dealt(const struct ramp *r, const json_t *clients, uint32_t *de
 	return true;
 }
 
-/* Reads and checks the step that the leader announced, for the leader is not trusted. False: the step is not valid, and
- * this host has left the run. */
+/* Reads and checks the step that the leader announced, because the leader is not trusted. False: the step is not valid,
+ * and this host has left the run. */
 static bool read_step(struct ramp *r, const json_t *what, struct step_figures *f)
 {
 	*f = (struct step_figures){ .bytes = figure_at(what, "bytes"), .repetition = figure_at(what, "repetition"),
@@ -236,7 +236,7 @@ static bool read_step(struct ramp *r, const json_t *what, struct step_figures *f
 		return false;
 	}
 	if (!crew_has_room(&r->crew, r->current.dealt)) {
-		gates_quit(r, "the leader's step gives a server more of the --clients than --deal does");
+		gates_quit(r, "the leader's step gives a server more clients than --deal allows");
 		return false;
 	}
 	r->outcome->stopping = false;

@@ -117,7 +117,7 @@ static void on_info_late(struct ramp *r)
 
 static void on_prove_late(struct ramp *r)
 {
-	gates_quit(r, "a server did not prove itself to this host within 60 s");
+	gates_quit(r, "a server did not prove its identity to this host within 60 s");
 	ramp_enter(r, RAMP_STOP);
 }
 
@@ -179,7 +179,7 @@ static void advance_connect(struct ramp *r)
 		gates_arrive(r, GATE_CONNECTED);
 }
 
-/* Fails, with a timeout, the clients that still wait for something. */
+/* Fails, with a timeout, the clients that still wait for a reply or a connection. */
 static void abandon(struct ramp *r)
 {
 	current_order(&r->current, &r->crew, ORDER_ABANDON);
@@ -430,7 +430,7 @@ static void on_disconnect_late(struct ramp *r)
 /* --- restore, stop --- */
 
 /* Longer than the session timeout of a server we started. After churn, also longer than its pool of queue pairs takes
- * to shrink: a quarantine, and three windows in which no client came. */
+ * to shrink, which is a quarantine and three windows in which no client came. */
 static uint64_t restore_timeout_ns(const struct ramp *r)
 {
 	if (r->cfg->phased)
@@ -438,7 +438,7 @@ static uint64_t restore_timeout_ns(const struct ramp *r)
 	return (r->cfg->churn_per_s ? 90 : 40) * NS_PER_S;
 }
 
-/* Judges the pools of all servers: restored only if every server's are. */
+/* Judges the pools of all servers: they are restored only if those of every server are. */
 static void judge_pools(struct ramp *r)
 {
 	struct step *s = r->current.step;
@@ -507,7 +507,7 @@ static void begin_done(struct ramp *r)
 	ev_break(r->loop, EVBREAK_ALL);
 }
 
-/* A server has 30 s for an answer (sut.c). Phases that only wait for one have 60 s: an earlier one may be pending. */
+/* A server has 30 s for an answer (sut.c). Phases that only wait for one have 60 s: another request may be pending. */
 const struct phase order_phases[RAMP_N] = {
 	[RAMP_SERVER] = { .name = "starting server", .timeout_s = 60, .on_deadline = on_server_late },
 	[RAMP_PROVE] = { .name = "proving servers", .timeout_s = 60, .on_deadline = on_prove_late },

@@ -36,14 +36,14 @@ enum ramp_phase {
 	RAMP_MARK,		/* waits until the server has reset its stage times; 60 s */
 	RAMP_CONNECT,		/* waits until every client is connected or has failed; --step-timeout */
 	RAMP_COUNT,		/* waits for the server's count of clients */
-	RAMP_START,		/* waits until every client has sent */
+	RAMP_START,		/* waits until every client has been told to start sending */
 	RAMP_WARMUP,		/* waits for --warmup, or for --warmup-iterations */
 	RAMP_BEGIN,		/* waits for the server's counters at the start of the measured time */
 	RAMP_MEASURE,		/* waits for --duration, or for --cycles or --iterations */
 	RAMP_DRAIN,		/* waits for operations in flight, clients that are away, and the server's counters;
 				 * 15 s, then clients that are still busy or away are given up */
 	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
-	RAMP_RESTORE,		/* waits until the server's pools are as at the start; 40 s */
+	RAMP_RESTORE,		/* waits until the server's pools are restored; 40 s, longer with --churn or --phased */
 	RAMP_FOLLOW_UP,		/* as RAMP_FLOOR, after a step that did not hold all its clients, and after the last */
 	RAMP_GATE,		/* waits for the other hosts (`gate`); hosts that miss its deadline are removed */
 	RAMP_AWAIT,		/* a member waits for the leader's next step or the run's end; TEAM_SILENCE_NS */
@@ -55,12 +55,12 @@ enum ramp_phase {
 /* The actions of a phase. Functions that it does not need are NULL. */
 struct phase {
 	const char *name;
-	uint64_t timeout_s;		/* used without timeout_ns, which depends on the run; time 0: no deadline */
+	uint64_t timeout_s;		/* used if timeout_ns is NULL; a time of 0: no deadline */
 	uint64_t (*timeout_ns)(const struct ramp *r);
 	void (*begin)(struct ramp *r);	/* makes the phase's requests and orders */
 	void (*advance)(struct ramp *r);	/* goes on if everything the phase waits for is there */
 	void (*on_stats)(struct ramp *r, json_t *report);	/* takes the sum of the servers' reports */
-	enum step_report keeps;		/* as which of the step's reports a server's report is kept */
+	enum step_report keeps;		/* which report of the step a server's answer is kept as */
 	void (*on_deadline)(struct ramp *r);
 	enum ramp_phase late;		/* phase entered at the deadline if there is no on_deadline */
 };
@@ -70,12 +70,12 @@ struct ramp {
 	struct results *results;	/* owned by the caller, as is `outcome` */
 	struct outcome *outcome;
 	struct ev_loop *loop;
-	const struct phase *phases;	/* what each phase does, RAMP_N of them */
-	const struct gate_rule *gates;	/* what is done at each gate, GATE_N of them */
+	const struct phase *phases;	/* the actions of each phase, RAMP_N entries */
+	const struct gate_rule *gates;	/* the actions at each gate, GATE_N entries */
 	enum ramp_phase phase;
 	uint32_t phase_number;		/* counts the phases entered */
 	uint64_t phase_start_ns;
-	uint32_t n_late;		/* how often this phase's deadline has passed */
+	uint32_t n_late;		/* number of times that this phase's deadline has passed */
 	bool report_asked, report_arrived;	/* the server's report that this phase waits for */
 	uint32_t restarts;		/* in a search: restarts of the server we started */
 	struct suts suts;

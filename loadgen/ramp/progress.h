@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Progress on stderr: one rewritten line on a terminal, otherwise a plain line now and then; and the same as JSON, for
+/* Progress on stderr: one rewritten line on a terminal, otherwise a plain line every 5 s; and the same as JSON, for
  * metrics. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_PROGRESS_H
 #define RAMPART_LOADGEN_PROGRESS_H

@@ -25,8 +25,8 @@
 #include "loadgen/output/run_metrics.h"
 #include "loadgen/worker/connector.h"
 
-/* Interval of requests in long phases, because the server closes a silent control session after 600 s. Not shorter,
- * because requests disturb the measured time. */
+/* Interval of requests in long phases. It is below the 600 s after which the server closes a silent control session,
+ * and long, because requests disturb the measurement. */
 #define KEEPALIVE_NS (480 * NS_PER_S)
 
 /* --- the server --- */
@@ -234,8 +234,8 @@ static void look_for_unproved(struct ramp *r)
 		return;
 	name = suts_name(&r->suts, target);
 	snprintf(text, sizeof(text),
-		 "%s%sthe server did not prove itself in %d TLS handshakes in a row, and this host loads only "
-		 "those that its --ca proves", name, *name ? ": " : "", CONNECTOR_UNPROVED_MAX);
+		 "%s%sthe server did not prove its identity in %d TLS handshakes in a row, and this host loads only "
+		 "servers that its --ca verifies", name, *name ? ": " : "", CONNECTOR_UNPROVED_MAX);
 	progress_clear(&r->progress);
 	log_warn("%s", text);
 	outcome_stop(r->outcome, STOP_SERVER_LOST, text);
@@ -293,7 +293,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	ramp_on_deadline(w->data);
 }
 
-/* Ends and keeps the running step because a worker's device failed. Failures of further workers change nothing. */
+/* Ends the running step, and keeps its results, because a worker's device failed. Further failures change nothing. */
 static void on_broken(struct ramp *r)
 {
 	const char *devices = "";
@@ -307,7 +307,7 @@ static void on_broken(struct ramp *r)
 	ramp_cut_short(r);
 }
 
-/* When a machine reaches a floor, ends the running step before the machine dies of it; the results are kept. */
+/* At a floor, ends the running step before the machine runs out of memory or CPU time; the results are kept. */
 static void on_sample(void *arg, enum series_side side, uint32_t target, const struct sample *sample)
 {
 	struct ramp *r = arg;
@@ -367,8 +367,6 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 	else
 		ramp_cut_short(r);
 }
-
-/* --- start and end --- */
 
 static void start_watchers(struct ramp *r)
 {

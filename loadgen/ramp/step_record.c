@@ -17,7 +17,7 @@ static double least_memory(const struct ramp *r, enum series_side side)
 	return series_peak(r->outcome->series, side)->v[SAMPLE_AVAILABLE_BYTES];
 }
 
-/* Looks for a machine that was short of memory in the step: a server's, else this one. */
+/* Looks for a machine that was short of memory in the step: first among the servers, then this one. */
 static struct breaking_memory short_of_memory(const struct ramp *r)
 {
 	struct breaking_memory m = { .of_server = true };
@@ -143,8 +143,8 @@ void record_merge(struct ramp *r)
 		if (!note)
 			continue;
 		if (step_merge(all, i, packed, err, sizeof(err))) {
-			snprintf(where, sizeof(where), "host %u (%.64s) handed in what cannot be read: %.150s", i,
-				 team_host_name(r->team, i), err);
+			snprintf(where, sizeof(where), "host %u (%.64s) handed in results that cannot be read: %.150s",
+				 i, team_host_name(r->team, i), err);
 			outcome_stop(r->outcome, STOP_HOST_LOST, where);
 			continue;
 		}

@@ -5,7 +5,7 @@
 #include "common/base/log.h"
 #include "loadgen/ramp/step_record.h"
 
-/* How often a search restarts a server that ended; when it ends once more, the search ends. */
+/* Maximum number of times that a search restarts a server that ended; when it ends again, the search ends. */
 #define RESTARTS_MAX 8
 
 void steps_stop_without_memory(struct ramp *r)
@@ -57,7 +57,7 @@ static bool makes_follow_up(const struct ramp *r)
 	       (!step_is_stable(s) || agenda_is_last(&r->agenda, r->cfg));
 }
 
-/* Our server has ended: starts another for the next step. The workers for it are made when it is ready. */
+/* Starts another server for the next step, because ours has ended. Its workers are made when it is ready. */
 static void restart_server(struct ramp *r)
 {
 	char err[256];
@@ -69,7 +69,7 @@ static void restart_server(struct ramp *r)
 	json_decref(r->outcome->generator_place);
 	r->outcome->generator_place = NULL;
 	progress_clear(&r->progress);
-	log_warn("%s: starting another one for the next step", r->outcome->stop_detail);
+	log_warn("%s: starting another server for the next step", r->outcome->stop_detail);
 	ramp_enter(r, RAMP_SERVER);
 	if (suts_start(&r->suts, err, sizeof(err))) {
 		outcome_stop(r->outcome, STOP_SERVER_LOST, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a step begins, how it ends, and which one is next. Owning thread: main. */
+/* Begins and ends steps, and decides which one is next. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_STEPS_H
 #define RAMPART_LOADGEN_STEPS_H
 
@@ -16,7 +16,7 @@ void steps_end(struct ramp *r);
 /* Records the step, then begins the next one or ends the run. */
 void steps_conclude(struct ramp *r);
 
-/* Says that this machine is out of memory. The caller ends the run. */
+/* Records and logs that this machine is out of memory. The caller ends the run. */
 void steps_stop_without_memory(struct ramp *r);
 
 #endif

@@ -150,8 +150,6 @@ void watching_forget_servers(struct watching *w)
 	w->n_servers = 0;
 }
 
-/* ---- start and end ---- */
-
 int watching_start(struct watching *w, const struct loadgen_config *cfg, struct ev_loop *loop, struct results *results,
 		   struct series *series, const struct crew *crew)
 {

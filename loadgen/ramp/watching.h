@@ -26,7 +26,7 @@ struct watched {
 	uint32_t target;
 	struct control *control;	/* NULL while the server is not watched */
 	ev_timer retry;			/* fires when watching is tried again */
-	bool warned, told;		/* told: the first sample has come, or will not come */
+	bool warned, told;		/* `told`: the first sample has arrived or failed */
 };
 
 struct watching {
@@ -53,8 +53,8 @@ int watching_start(struct watching *w, const struct loadgen_config *cfg, struct 
 /* Stops all sampling. `w` may be all zero (never started). */
 void watching_stop(struct watching *w);
 
-/* Starts watching the servers. Calls `on_first` once, when the first sample of each server has come or has failed to
- * come; without --sample-interval before this returns. */
+/* Starts watching the servers. Calls `on_first` once, when the first sample of each server has arrived or failed;
+ * without --sample-interval, before this function returns. */
 void watching_servers(struct watching *w, const struct control_config *servers, uint32_t n, void (*on_first)(void *arg),
 		      void *arg);
 /* Stops watching the servers, because they end or are replaced. */

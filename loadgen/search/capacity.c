@@ -48,7 +48,7 @@ static bool passes_mostly(const struct capacity_row *row, enum capacity_boundary
 	return 2 * passed(row, of) > capacity_tries(row);
 }
 
-/* True if a number whose tries agree has enough of them to be an end of the interval, or so many unsteady ones that
+/* True if a number whose tries agree has enough of them to be an end of the interval, or has so many unsteady ones that
  * more tries would not help. */
 static bool is_decided(const struct capacity_row *row, enum capacity_boundary of)
 {
@@ -65,8 +65,8 @@ static bool is_decided(const struct capacity_row *row, enum capacity_boundary of
  * up to `passed`. */
 struct around {
 	const struct capacity_row *low;		/* the largest below `failed` of which all tries passed */
-	const struct capacity_row *failed;	/* the smallest that failed, except one that mostly passes below one
-						 * that always passes */
+	const struct capacity_row *failed;	/* the smallest that failed, not counting numbers that mostly passed
+						 * and lie below one that always passed */
 	const struct capacity_row *passed;	/* the largest that ever passed */
 	const struct capacity_row *high;	/* the smallest above `passed` */
 };
@@ -123,8 +123,8 @@ static uint32_t scatter(const struct around *a)
 	return MAX(a->passed->clients - a->failed->clients, MAX((uint32_t)ceil(GAP * a->failed->clients), 1));
 }
 
-/* Seeks the lower end between `low` and `failed`, then repeats it until it is decided. The gap between them need not
- * become smaller than the range in which tries disagree. False when the lower end is decided. */
+/* Looks for the lower end between `low` and `failed`, then repeats it until it is decided. The gap between them need
+ * not become smaller than the range in which tries disagree. False when the lower end is decided. */
 static bool next_lower(const struct around *a, enum capacity_boundary of, struct capacity_probe *out)
 {
 	uint32_t low = a->low ? a->low->clients : 0, failed = a->failed->clients, gap = failed - low;
@@ -138,7 +138,7 @@ static bool next_lower(const struct around *a, enum capacity_boundary of, struct
 	return low && !is_decided(a->low, of) && ask_probe(out, CAPACITY_CONFIRM, low);
 }
 
-/* Likewise for the upper end, above every number that ever passed. */
+/* Looks for the upper end in the same way, above every number that ever passed. */
 static bool next_upper(const struct capacity *c, const struct around *a, enum capacity_boundary of,
 		       struct capacity_probe *out)
 {
@@ -149,8 +149,8 @@ static bool next_upper(const struct capacity *c, const struct around *a, enum ca
 	return !is_decided(a->high, of) && ask_probe(out, CAPACITY_CONFIRM, a->high->clients);
 }
 
-/* Decides both ends in turn, so that the tries of each are spread over a longer time: what slows a machine down for a
- * few seconds must not decide all of them. */
+/* Decides both ends in turn, so that the tries of each are spread over a longer time: a machine that is slow for a few
+ * seconds must not decide all of them. */
 static bool next_end(const struct capacity *c, const struct around *a, enum capacity_boundary of,
 		     struct capacity_probe *out)
 {
@@ -231,8 +231,6 @@ void capacity_tell(struct capacity *c, const struct capacity_probe *probe)
 	c->probes[probe->of]++;
 }
 
-/* --- results --- */
-
 static struct capacity_end end_at(const struct capacity_row *row, enum capacity_boundary of, bool is_lower)
 {
 	if (!row)
@@ -255,7 +253,7 @@ static const struct capacity_row *lower_end(const struct capacity *c, enum capac
 	return low;
 }
 
-/* The smallest number above `low` that never passed: a decided one, or if none is decided, any. */
+/* The smallest number above `low` that never passed, a decided one if there is any; NULL: there is none. */
 static const struct capacity_row *upper_end(const struct capacity *c, enum capacity_boundary of,
 					    const struct capacity_row *low)
 {

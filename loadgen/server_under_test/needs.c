@@ -85,7 +85,8 @@ static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
 }
 
 /* Number of clients to allow beyond the run's own: clients that leave still count while the next ones connect; with
- * churn all may. Regions take memory at start, so those of extra clients get a quarter of this machine's at most. */
+ * --churn all may leave. Regions take memory at start, so those of extra clients may take a quarter of the
+ * machine's. */
 static uint64_t spare_clients(const struct loadgen_config *c, uint64_t region_bytes)
 {
 	uint64_t spare = (c->churn_per_s ? c->clients : c->clients / 10) + 16;
@@ -136,7 +137,7 @@ void needs_args(const struct loadgen_config *c, char *program, struct needs_args
 	add_number(a, "--tls-port", 0);
 	add_number(a, "--rdma-port", 0);
 	add_text(a, "--transports", transport_names[c->transport]);
-	/* The server is for this machine only. */
+	/* The server is for clients on this machine only. */
 	if (c->transport != TRANSPORT_RDMA)
 		add_text(a, "--bind", "127.0.0.1");
 	if (c->tcp_text)

@@ -22,7 +22,7 @@
 /* A command line; `v` ends with NULL and points to `numbers`, to the configuration's texts, and to the program's. */
 struct needs_args {
 	char *v[NEEDS_ARGS_MAX];
-	int n, n_fixed;			/* the first n_fixed change how a server works; the rest follow from: */
+	int n, n_fixed;			/* the first n_fixed words are settings; the rest follow from: */
 	struct sizes_server size;
 	bool tls_resume;
 	char numbers[NEEDS_ARGS_MAX][NEEDS_NUMBER_MAX];
@@ -37,9 +37,9 @@ void needs_of_server(const struct loadgen_config *c, struct sizes_server *out);
 /* rdma_server's command line, sized for the run. */
 void needs_args(const struct loadgen_config *c, char *program, struct needs_args *a);
 
-/* Makes `a` the command line of a server that serves both runs and returns NULL, if the settings that change how a
- * server works are equal, and a server sized for both takes no more memory than the larger of the two, or than a
- * quarter of `memory_bytes`. Otherwise leaves `a` unchanged and returns the obstacle: an option of rdma_server, or
+/* If one server can serve both runs, makes `a` its command line and returns NULL. It can if the settings that change
+ * how a server works are equal, and if a server sized for both takes no more memory than the larger of the two, or than
+ * a quarter of `memory_bytes`. Otherwise leaves `a` unchanged and returns the obstacle: an option of rdma_server, or
  * "memory". Both command lines come from needs_args. */
 const char *needs_join(struct needs_args *a, const struct needs_args *b, uint64_t memory_bytes);
 

@@ -13,7 +13,7 @@
 #include "client/control.h"
 #include "loadgen/server_under_test/suts.h"
 
-/* Called once, from the loop. `why` is NULL if every server is proved; otherwise it names one that is not. */
+/* Called once, from the loop. `why` names a server that did not prove its identity; NULL: all did. */
 typedef void proof_on_end_fn(void *arg, const char *why);
 
 struct proof;

@@ -23,8 +23,8 @@ struct server_proc_events {
 	void (*on_exit)(void *arg, int status);
 };
 
-/* Starts `argv` (argv[0] is the path of the program) with stderr to the file `log`. It gets SIGTERM when this process
- * dies. Call it before starting threads. Returns 0 or -errno with a line in `err`. */
+/* Starts `argv` (argv[0] is the path of the program) with stderr to the file `log`. The server gets SIGTERM when this
+ * process dies. Call it before starting threads. Returns 0 or -errno with a line in `err`. */
 int server_proc_start(char *const *argv, const char *log, struct ev_loop *loop,
 		      const struct server_proc_events *events, void *arg, struct server_proc **out,
 		      char *err, size_t err_size) __attribute__((warn_unused_result));

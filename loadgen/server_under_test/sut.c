@@ -23,7 +23,7 @@
  * probably ended. At least as long as clients try to come back (--reconnect). */
 #define PATIENCE_NS (30 * NS_PER_S)
 #define PATIENCE_REFUSED_NS (2 * NS_PER_S)
-/* Longest pause between two tries (client/backoff.h), of which the first is immediate. A step waits for its reports. */
+/* Longest pause between two tries (client/backoff.h); the first is immediate. Short: a step waits for its reports. */
 #define PAUSE_MAX_NS (2 * NS_PER_S)
 
 /* --- the process --- */
@@ -193,7 +193,7 @@ static bool try_again(struct sut *s, const struct fail *f)
 	if (s->gone || !s->last_report_ns || !may_pass(f))
 		return false;
 	if (!s->backoff.lost_ns) {
-		log_warn("the control session%s broke at %s: %s; making it again", which(s, text, sizeof(text)),
+		log_warn("the control session%s broke at %s: %s; restoring it", which(s, text, sizeof(text)),
 			 stage_names[f->stage], fail_code_text(f, code, sizeof(code)));
 		backoff_begin(&s->backoff, now);
 	} else if (!backoff_wait(&s->backoff, patience_ns, now, &at)) {
@@ -357,8 +357,8 @@ bool sut_is_restored(const struct sut *s, const json_t *now)
 	/* Each probe of a search must start with the server in the same state, so without quarantined queue pairs. */
 	if (loadgen_is_search(s->cfg) && resting > 0)
 		return false;
-	/* Churn made the pool of queue pairs grow, and it must shrink again. It may end smaller than it was, if queue
-	 * pairs of earlier clients were in quarantine at that time. */
+	/* Churn made the pool of queue pairs grow, and it must shrink again. It may end smaller than in the baseline,
+	 * if queue pairs of earlier clients were in quarantine at that time. */
 	if (s->cfg->churn_per_s &&
 	    !(json_number_at(now, "pools.qp.exist") <= json_number_at(s->baseline, "pools.qp.exist")))
 		return false;

@@ -9,8 +9,6 @@
 #include "common/base/json_at.h"
 #include "loadgen/measurement/report_sum.h"
 
-/* --- events of each server --- */
-
 static void on_ready(void *arg)
 {
 	const struct suts_one *o = arg;
@@ -57,7 +55,7 @@ static void on_report(void *arg, enum control_what what, uint32_t number, json_t
 	json_decref(sum);
 }
 
-/* Puts the name of the server first if there are several. */
+/* Puts the server's name before `why` if there are several servers. */
 static const char *named(const struct suts_one *o, const char *why, char *text, size_t size)
 {
 	const char *name = suts_name(o->all, o->index);
@@ -87,8 +85,6 @@ static const struct sut_events sut_events = {
 	.on_lost = on_lost,
 	.on_exit = on_exit_of_ours,
 };
-
-/* --- start and end --- */
 
 void suts_init(struct suts *s, const struct loadgen_config *cfg, const char *log, struct ev_loop *loop,
 	       const struct suts_events *events, void *arg)
@@ -151,8 +147,6 @@ void suts_disconnect(struct suts *s)
 		sut_disconnect(&s->one[i].sut);
 }
 
-/* --- questions --- */
-
 /* Forgets all old answers before the first request, because a server may answer at once. */
 void suts_ask(struct suts *s, enum control_what what, uint32_t number)
 {
@@ -176,8 +170,6 @@ bool suts_are_idle(const struct suts *s)
 			return false;
 	return true;
 }
-
-/* --- state of the servers --- */
 
 void suts_places(const struct suts *s, struct sut_place out[TARGETS_MAX])
 {

@@ -25,7 +25,7 @@ struct suts_events {
 	/* All servers have answered. `sum` is borrowed: the answer of the only server, or the sum of several STATS or
 	 * MARK (loadgen/measurement/report_sum.h); NULL for INFO of several. */
 	void (*on_reports)(void *arg, enum control_what what, uint32_t number, json_t *sum);
-	/* The control session of a server is lost for good: requests stay incomplete. `why` names one of several. */
+	/* A control session is lost for good: requests stay incomplete. With several servers `why` names the server. */
 	void (*on_lost)(void *arg, const char *why);
 	/* Our own server ended, perhaps after suts_stop. */
 	void (*on_exit)(void *arg, const char *why);

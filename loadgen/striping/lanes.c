@@ -59,7 +59,7 @@ static void begin_operation(struct traffic *t, struct wclient *wc, unsigned stre
 		if (p->done)
 			continue;
 		stripe_part(t->bytes, n, i, &p->offset, &p->bytes);
-		/* Operations too small for all rails take turns on them. */
+		/* Operations too small to be striped over all rails take the rails in turn. */
 		lane_append(lane_at(wc, number + i), stream, p);
 	}
 }

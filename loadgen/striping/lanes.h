@@ -4,7 +4,7 @@
  *
  * An operation is striped over the rails that are alive (stripe.h). A part is carried out on one lane, in chunks; the
  * parts of a stream on a lane end in the order in which they began. An operation ends when all of its parts, and all
- * operations before it, have ended. Parts of a lane that is lost begin anew on another one.
+ * operations before it, have ended. If a lane is lost, its parts start anew on other lanes.
  *
  * Every lane has a region of its own, in which an operation has the place it would have if there were one lane only.
  */
@@ -25,7 +25,7 @@ struct lanes {
 	struct part *parts;
 };
 
-/* Makes lanes for the clients of `t`, if the workload has plans. 0 or -ENOMEM; lanes_release in either case. */
+/* Makes lanes for the clients of `t`, if the workload has plans. 0 or -ENOMEM; call lanes_release in either case. */
 int lanes_init(struct lanes *l, struct traffic *t) __attribute__((warn_unused_result));
 void lanes_release(struct lanes *l);
 

@@ -22,7 +22,7 @@ struct memory {
 };
 
 /* Allocates the memory described by `m->needs` for `clients` clients, and registers it with each of the `n_rails`
- * endpoints. 0, or -errno with a line in `err`; memory_release in either case. */
+ * endpoints. 0, or -errno with a line in `err`; call memory_release in either case. */
 int memory_make(struct memory *m, const struct loadgen_config *c, uint32_t clients, struct ep *const *eps,
 		uint32_t n_rails, char *err, size_t err_size) __attribute__((warn_unused_result));
 /* Call before the endpoints are freed. */

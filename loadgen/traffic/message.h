@@ -10,7 +10,7 @@
 /* Implements struct workload's `needs` for workloads whose operations are messages of the run's size. */
 void message_needs(const struct loadgen_config *c, struct workload_needs *out);
 
-/* The sequence number in a message. No two clients of a run send the same one. */
+/* The sequence number in a message. No two clients of a run send the same number. */
 uint64_t message_sequence(const struct traffic *t, const struct wclient *wc, uint64_t number);
 
 /* Gets a buffer to send from. EP_NO_BUF: none was free, and the connection has been failed. */

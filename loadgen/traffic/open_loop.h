@@ -27,7 +27,7 @@ void open_loop_free(struct open_loop *o);	/* after the loop's end; NULL-safe */
 void open_loop_reset(struct open_loop *o);
 /* Starts the client's schedule. */
 void open_loop_start_client(struct open_loop *o, struct wclient *wc);
-/* True if no client is scheduled. One that waits for an operation to end is not, though it may have more to begin. */
+/* True if no client is scheduled. A client that waits for an operation to end is not, but may have more to begin. */
 bool open_loop_is_empty(const struct open_loop *o);
 /* Begins the client's operations that are due, as far as --inflight allows. */
 void open_loop_begin(struct open_loop *o, struct wclient *wc);

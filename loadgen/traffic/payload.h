@@ -20,7 +20,7 @@ int payload_new(uint64_t seed, size_t max_bytes, void *memory, struct payload **
 	__attribute__((warn_unused_result));
 void payload_free(struct payload *p);	/* NULL-safe */
 
-/* Where in the text the window of a client's n-th payload begins. */
+/* Offset in the text of the window that is a client's n-th payload. */
 uint32_t payload_shift(uint64_t client, uint64_t n);
 uint8_t *payload_text(const struct payload *p, uint32_t shift);
 

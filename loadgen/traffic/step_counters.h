@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The counters of a step. Each worker counts for itself; a step adds them up over workers and hosts. A new counter
- * takes a row here and the line that counts: worker_stats.[ch] declare and reset it, step.c collects it, step_fields.c
- * hands it from host to host, and step_json.c writes it to run.json. */
+ * needs a row here and the code that counts: worker_stats.[ch] declare and reset it, step.c collects it, step_fields.c
+ * passes it from host to host, and step_json.c writes it to run.json. */
 #ifndef RAMPART_LOADGEN_STEP_COUNTERS_H
 #define RAMPART_LOADGEN_STEP_COUNTERS_H
 

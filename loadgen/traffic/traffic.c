@@ -30,7 +30,7 @@ void traffic_checked(struct traffic *t, bool right)
 		counter_add(&t->stats->corrupt, 1);
 }
 
-/* The current time. All completions of one batch get the time the batch was polled, which saves clock readings. */
+/* The current time. All completions of a batch get the time at which it was first asked for, to save clock readings. */
 static uint64_t now_ns(struct traffic *t)
 {
 	uint64_t batch = ep_batch(t->ep);
@@ -56,7 +56,7 @@ void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream)
 	t->in_flight++;
 }
 
-/* In the closed loop an operation is due when the one it replaces ended, even if others begin before it. */
+/* In the closed loop an operation is due when the one it replaces ended, even if other operations begin before it. */
 static void begin_more(struct traffic *t, struct wclient *wc, uint64_t due_ns)
 {
 	uint64_t inflight = t->cfg->inflight;
@@ -338,7 +338,7 @@ static void init_client(struct traffic *t, uint32_t index)
 
 int traffic_init(struct traffic *t)
 {
-	/* A power of two, because a division by --inflight would cost almost as much as the rest of an operation. */
+	/* A ring of a power of two: a division by --inflight would cost almost as much as the rest of an operation. */
 	while (t->ring_mask + 1 < t->cfg->inflight)
 		t->ring_mask = 2 * t->ring_mask + 1;
 	t->clients = calloc(t->n_clients, sizeof(*t->clients));

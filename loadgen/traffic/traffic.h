@@ -61,7 +61,7 @@ static inline struct stream_times *traffic_times(const struct traffic *t, const 
 	return &s->times[number & t->ring_mask];
 }
 
-/* Makes the clients, after the worker has set its fields. 0 or -ENOMEM; traffic_release in either case. */
+/* Makes the clients, after the worker has set its fields. 0 or -ENOMEM; call traffic_release in either case. */
 int traffic_init(struct traffic *t) __attribute__((warn_unused_result));
 void traffic_release(struct traffic *t);
 
@@ -76,8 +76,8 @@ bool traffic_is_through(const struct traffic *t);
 void traffic_stop(struct traffic *t);
 /* Begins as many operations as may begin, if this client is live and active. */
 void traffic_start_client(struct wclient *wc);
-/* The same for a client that is connected again after an outage: in the open loop it first begins the operations that
- * were due during the outage. */
+/* Like traffic_start_client, for a client that is connected again after an outage: in the open loop it first begins the
+ * operations that were due during the outage. */
 void traffic_resume_client(struct wclient *wc);
 /* Call when a client's first connection begins or its last one is gone: forgets its operations. Those that were in
  * flight when a connection was lost (--reconnect) will begin again. */

@@ -66,12 +66,12 @@ struct worker_stats {
 	struct worker_stream streams[WORKLOAD_STREAMS_MAX];	/* for workloads with several streams */
 	counter sends_measured;		/* SENDs that carried measured messages, where messages may share SENDs */
 	counter measure_start_ns, measure_end_ns;
-	/* How long the operations in flight had been due when measuring began and when it ended, summed up.
-	 * `response` includes all of the first, though it passed before measuring, and none of the second. */
+	/* How long the operations in flight had been due when measuring began and when it ended, summed up. `response`
+	 * includes all of carried_in_ns, though it passed before measuring, and none of carried_out_ns. */
 	counter carried_in_ns, carried_out_ns;
-	counter iterations;	/* with --iterations: operations that every client has ended, but for those gone */
+	counter iterations;	/* with --iterations: operations that every client has ended, except those gone */
 	counter bytes_sent, bytes_received;
-	counter one_sided_bytes;	/* bytes of READs, WRITEs and atomics in both of these */
+	counter one_sided_bytes;	/* bytes of READs, WRITEs and atomics in bytes_sent and bytes_received */
 	counter fulfilled;	/* number of the last order that was fulfilled */
 	counter cpu_ns;		/* CPU time of the thread */
 	counter qps, cqs, mrs, pinned_bytes, bufs_missing;
@@ -82,7 +82,7 @@ struct worker_stats {
 	struct fail_table failures, retried;
 };
 
-/* Makes the histograms; all counters are 0. 0 or -ENOMEM; worker_stats_release in either case. */
+/* Makes the histograms; all counters are 0. 0 or -ENOMEM; call worker_stats_release in either case. */
 int worker_stats_init(struct worker_stats *st) __attribute__((warn_unused_result));
 void worker_stats_release(struct worker_stats *st);
 /* Resets everything that counts within a step. */

@@ -46,13 +46,13 @@ static bool rate_is_allowed(const struct loadgen_config *c, uint64_t rate)
 
 int workload_check_step(const struct loadgen_config *c, const struct step_figures *f, char *err, size_t err_size)
 {
-	/* Checked because files are named after the repetition; a search repeats disturbed steps beyond --repeat. */
+	/* Checked because files are named after the repetition. A search repeats disturbed steps beyond --repeat. */
 	uint64_t most = loadgen_is_search(c) ? UINT32_MAX : c->repeat;
 
 	if (check_bytes(c, f->bytes, err, err_size))
 		return -EINVAL;
 	if (!is_listed(&c->sizes, f->bytes))
-		snprintf(err, err_size, "--message-size: %llu is none of the sizes that the option gives",
+		snprintf(err, err_size, "--message-size: %llu is none of the sizes given with the option",
 			 (unsigned long long)f->bytes);
 	else if (f->clients < 1 || f->clients > c->clients)
 		snprintf(err, err_size, "--clients: %llu are not allowed in a step; allowed: 1 to %llu",
@@ -61,7 +61,7 @@ int workload_check_step(const struct loadgen_config *c, const struct step_figure
 		snprintf(err, err_size, "--repeat: repetition %llu is not allowed; allowed: 1 to %llu",
 			 (unsigned long long)f->repetition, (unsigned long long)most);
 	else if (!rate_is_allowed(c, f->rate))
-		snprintf(err, err_size, "--rate: a step at %llu a second is not among the rates that the options give",
+		snprintf(err, err_size, "--rate: %llu operations a second is none of the rates given with the options",
 			 (unsigned long long)f->rate);
 	else
 		return 0;

@@ -35,7 +35,7 @@ struct workload_needs {
 	bool window;			/* the server WRITEs to the landing memory */
 };
 
-/* How the bytes of a part of an operation are moved (lanes.h); a plan has up to LANE_MOVES_MAX moves, in turn. */
+/* A way to move the bytes of a part of an operation (lanes.h). A plan has up to LANE_MOVES_MAX moves, in turn. */
 enum lane_move {
 	LANE_WRITE,	/* writes the payload's text into the region */
 	LANE_READ,	/* reads from the region into the landing memory */
@@ -80,13 +80,13 @@ struct workload {
 	 * 0 if the option was not given. 0, or -EINVAL with a line in `err`. May be NULL. */
 	int (*prepare)(struct loadgen_config *c, char *err, size_t err_size);
 	void (*needs)(const struct loadgen_config *c, struct workload_needs *out);
-	/* How the operations of a stream are carried out on lanes (lanes.h). NULL: the workload uses one connection,
-	 * and so one device, per client. */
+	/* Sets how the operations of a stream are carried out on lanes (lanes.h). NULL: the workload uses one
+	 * connection, and so one device, per client. */
 	void (*plan)(const struct loadgen_config *c, unsigned stream, struct lane_plan *out);
 	/* Begins `n` operations of a stream, calling traffic_begin for each. */
 	void (*start)(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
-	/* Handlers of arrivals for a client, as in struct client_ops, on its connection on `rail`. NULL: the server may
-	 * not send this. */
+	/* Handlers of arrivals for a client, as in struct client_ops, on its connection on `rail`. NULL: the server
+	 * must not send this kind. */
 	void (*on_reply)(struct traffic *t, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
 	void (*on_credit)(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
 	void (*on_ping)(struct traffic *t, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes);

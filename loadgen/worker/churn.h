@@ -2,8 +2,8 @@
 /* Clients that leave and come back while the workload runs (--churn).
  *
  * Clients leave in turn, at an even rate. A leaving client sends no more, waits for its replies, closes its connection,
- * and connects again as soon as the pace allows. If no client is connected, the next one to return leaves: the schedule
- * falls behind, but no departure is skipped. Owning thread: the worker's.
+ * and connects again as soon as the pace allows. If no client is connected, the next one to return leaves at once: the
+ * schedule falls behind, but no departure is skipped. Owning thread: the worker's.
  */
 #ifndef RAMPART_LOADGEN_CHURN_H
 #define RAMPART_LOADGEN_CHURN_H

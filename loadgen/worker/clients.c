@@ -35,8 +35,8 @@ static void count_stale(struct connector *k, const struct client_info *info)
 
 static_assert(RAILS_MAX <= 8, "psns_noted has a bit for each rail");
 
-/* Notes the PSNs of a connection that went live, or counts those that another live connection has. A connection that
- * shares one is not noted: on_closed must free only what was free before. */
+/* Notes the PSNs of a connection that went live, and counts those that another live connection already has. If one is
+ * shared, notes neither, because on_closed must not release the PSN of another connection. */
 static void note_psns(const struct rail *rail, struct wclient *wc, const struct client_conn *c)
 {
 	struct worker_stats *st = rail->connector->stats;
@@ -136,7 +136,8 @@ static void on_live(void *arg, struct client_conn *c)
 	connector_more(k);
 }
 
-/* Marks the client as lost. With --reconnect it is away until it returns or is given up; a leaving one already is. */
+/* Marks the client lost. With --reconnect it is away, as a leaving client already is, until it returns or is given
+ * up. */
 static void lose_client(struct connector *k, struct wclient *wc)
 {
 	bool comes_back = k->cfg->reconnect_ns && !k->abandoned && k->mode != CONNECT_CLOSE;
@@ -176,7 +177,7 @@ static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
 
 	rail->fail = *fail;
 	forget_psns(rail, wc, c);
-	/* on_live refused it: an attempt that failed. */
+	/* The connection failed within on_live, so the client is not live yet: on_closed sees a failed attempt. */
 	if (wc->conn == c && wc->state == WCLIENT_CONNECTING)
 		return;
 	lanes_lose(wc, rail->index);
@@ -194,8 +195,8 @@ bool clients_are_gone(const struct worker_stats *st)
 	       counter_get(&st->parked) == 0;
 }
 
-/* True if a client timed out on a rail on which none has connected: with other rails to use, no client waits for this
- * one again. A rail that fails at once costs no time, so clients keep trying it. */
+/* True if a client timed out on a rail on which none has connected: as there are other rails, no other client waits for
+ * this one. A rail that fails at once costs no time, so clients keep trying it. */
 static bool is_dark(const struct connector *k, const struct wclient *wc, const struct fail *fail)
 {
 	return k->n_rails > 1 && !k->rails[wc->rail].works &&
@@ -225,7 +226,7 @@ static bool try_again(struct connector *k, struct wclient *wc, const struct fail
 static void give_up(struct connector *k, struct wclient *wc)
 {
 	if (wc->away) {
-		/* The client had been connected, so that it counts as dropped, not as failed. */
+		/* The client had been connected, so it counts as dropped, not as failed. */
 		counter_add(&k->stats->dropped, 1);
 		if (k->traffic->measuring && !wc->backoff.lost_ns)
 			counter_add(&k->stats->cycles_failed, 1);

@@ -105,12 +105,12 @@ static bool begin_attempt(struct connector *k, struct wclient *wc, uint64_t now_
 	return true;
 }
 
-/* Lets a parked client go on. False: there is none that may. */
+/* Lets a parked client go on. False: no parked client may. */
 static bool go_on_one(struct connector *k)
 {
 	struct wclient *wc = TAILQ_FIRST(&k->parked);
 
-	/* Clients that park again go to the end of the list, so the first one before a later stage ends the round. */
+	/* Clients that park again go to the list's end; the first one parked before a later stage ends the round. */
 	if (k->mode != CONNECT_GO_ON || !wc || client_parked_before(wc->conn) > k->upto)
 		return false;
 	connector_set_state(k, wc, WCLIENT_CONNECTING);
@@ -186,7 +186,7 @@ void connector_more(struct connector *k)
 	while (more && counter_get(&k->stats->connecting) < pace_window(&k->pace)) {
 		uint64_t now = clock_now_ns();
 
-		/* Parked and retrying clients come first: those that come and go (--churn) could starve them. */
+		/* Parked and retrying clients come first: clients that leave and return (--churn) could starve them. */
 		more = go_on_one(k) || retry_one(k, now) || begin_first(k, &k->returning, now) || start_one(k, now);
 	}
 	k->beginning = false;

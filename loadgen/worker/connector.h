@@ -38,9 +38,9 @@ struct rail {
 
 /* Which clients may begin to connect. */
 enum connect_mode {
-	CONNECT_HOLD,			/* those that return or retry */
-	CONNECT_START,			/* also the step's clients that have not started yet */
-	CONNECT_GO_ON,			/* those that return or retry, and parked ones go on */
+	CONNECT_HOLD,			/* only clients that return or retry */
+	CONNECT_START,			/* these, and the step's clients that have not started yet */
+	CONNECT_GO_ON,			/* clients that return or retry; parked clients go on */
 	CONNECT_CLOSE,			/* none: all connections are being closed */
 };
 

@@ -14,8 +14,8 @@
 enum worker_order {
 	ORDER_NONE,
 	ORDER_CONNECT,		/* connect clients, up to a stage; fulfilled when each has got there or failed */
-	ORDER_STAGE,		/* let clients parked before a stage go on, up to the next; fulfilled likewise */
-	ORDER_TRAFFIC,		/* start the workload, unmeasured; fulfilled when every client has sent */
+	ORDER_STAGE,		/* let parked clients go on to the next stage; fulfilled when each is there or failed */
+	ORDER_TRAFFIC,		/* start the workload, unmeasured; fulfilled when every client has been told to start */
 	ORDER_MEASURE,		/* start recording operations; fulfilled at once, or with --iterations when every client
 				 * has begun its measured ones */
 	ORDER_STOP,		/* send no more; fulfilled when nothing is in flight and all clients that left are

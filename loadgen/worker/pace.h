@@ -2,9 +2,9 @@
 /* How many connections a worker makes at once: additive increase, multiplicative decrease (RFC 5681, 3.1, with
  * connections in place of segments), so that a storm of clients adapts to what the server can take.
  *
- * Until the first sign of congestion the window grows by one with every connection made, afterwards by one with every
- * windowful. A sign of congestion (a timeout, `busy`, a hang-up) halves the window, but only once for all connections
- * that were begun before the last decrease. No I/O; the caller passes the time.
+ * Until the first sign of congestion the window grows by one for every connection made, afterwards by one for every
+ * window of connections. A sign of congestion (a timeout, `busy`, a hang-up) halves the window, but only once for all
+ * connections that were begun before the last decrease. No I/O; the caller passes the time.
  */
 #ifndef RAMPART_LOADGEN_PACE_H
 #define RAMPART_LOADGEN_PACE_H

@@ -18,7 +18,7 @@ void pulse_beat(struct pulse *p, const struct pulse_moment *m)
 	if (!pulse_is_on(p))
 		return;
 	p->late_ns = MAX(p->late_ns, late_ns);
-	/* Without running, the thread cannot see replies: a hole of its own is not a stall of the server. */
+	/* A thread that does not run sees no replies: a hole in its own clock is not a stall of the server. */
 	if (m->ended != p->ended || m->in_flight == 0 || late_ns > PULSE_HOLE_NS)
 		p->progress_ns = m->now_ns;
 	p->stall_ns = MAX(p->stall_ns, m->now_ns - p->progress_ns);

@@ -17,7 +17,7 @@ static void log_inline(const struct traffic *t)
 	else if (ep_inline_granted(t->ep) == UINT32_MAX)
 		log_debug("worker %u: inline: not known, because no client is connected", t->worker);
 	else if (taken < wanted)
-		log_debug("worker %u: inline: %u bytes allowed by the device of %u asked (--inline)", t->worker, taken,
+		log_debug("worker %u: inline: the device allows %u of %u bytes asked for (--inline)", t->worker, taken,
 			  wanted);
 	else if (wanted < asked)
 		log_debug("worker %u: inline: %u bytes, the largest message, of up to %u (--inline)", t->worker, taken,

@@ -7,7 +7,7 @@
 
 struct traffic;
 
-/* Call once a step, when its clients are connected: a device says what it allows only of an existing queue pair. */
+/* Call once a step, when its clients are connected: a device tells its limit on inline data only for a queue pair. */
 void settings_log(const struct traffic *t);
 
 #endif

@@ -68,8 +68,6 @@ struct worker {
 	_Atomic int failure;		/* -errno: all devices failed; else 0 */
 };
 
-/* --- publishing --- */
-
 static void publish(struct worker *w)
 {
 	const struct memory *m = &w->traffic.memory;
@@ -121,8 +119,6 @@ static void on_publish(struct ev_loop *loop, ev_timer *t, int revents)
 	(void)revents;
 	w->publish_due = true;	/* on_turn_end publishes */
 }
-
-/* --- the pulse --- */
 
 static struct pulse_moment this_moment(const struct worker *w)
 {
@@ -349,7 +345,7 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 static void start_watchers(struct worker *w)
 {
 	ev_async_init(&w->wake, on_wake);
-	ev_set_priority(&w->wake, EV_MAXPRI);	/* before completions, which may take long and count as ordered */
+	ev_set_priority(&w->wake, EV_MAXPRI);	/* before completions, which are counted as the last order says */
 	w->wake.data = w;
 	ev_async_start(w->loop, &w->wake);
 	ev_timer_init(&w->chunk, on_chunk, 0., 0.);

@@ -30,7 +30,7 @@ static int file_or_default(const char *given, const char *relative, char out[PAT
 	return snprintf(out, PATH_MAX, "%s", given) >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* An interface's name behind a link-local address as its index, which is all that addr_parse knows. */
+/* Replaces the interface name of a link-local address (after the %) by its index: addr_parse knows only indices. */
 static const char *with_interface(const char *text, char *out, size_t size)
 {
 	const char *name = strchr(text, '%');
@@ -55,7 +55,7 @@ static int take_addr(struct server_config *c, uint32_t i, const char *text, char
 	if (addr_is_any(a)) {
 		snprintf(err, err_size, "--bind: %s is not allowed; RDMA needs the address of one device%s", text,
 			 server_config_serves(c, TRANSPORT_RDMA) ? "" :
-			 ", and without it all addresses are served by default");
+			 ", and without --bind all addresses are served");
 		return -EINVAL;
 	}
 	for (uint32_t j = 0; j < i; j++)
@@ -77,8 +77,8 @@ static int check_rails(struct server_config *c, char *err, size_t err_size)
 	if (ret)
 		return ret;
 	if (devices.n && addrs.n && devices.n != addrs.n) {
-		snprintf(err, err_size, "--device and --bind: %u and %u of them; allowed: an address for each "
-			 "device, in the same order", devices.n, addrs.n);
+		snprintf(err, err_size, "--device and --bind: the lists have %u and %u entries; allowed: an address "
+			 "for each device, in the same order", devices.n, addrs.n);
 		return -EINVAL;
 	}
 	memset(c->rails, 0, sizeof(c->rails));
@@ -102,7 +102,7 @@ static int check_ports(const struct server_config *c, char *err, size_t err_size
 	return -EINVAL;
 }
 
-/* Without RDMA the server needs no device, and has no memory to give. */
+/* Without RDMA the server needs no device, and it has neither regions nor windows. */
 static int check_without_rdma(struct server_config *c, char *err, size_t err_size)
 {
 	if (server_config_serves(c, TRANSPORT_RDMA))

@@ -17,8 +17,8 @@
 
 /* A device and the address that clients reach it at. */
 struct server_rail {
-	char device[RAIL_NAME_BYTES];	/* from --device; "": the one with the address, or the first active one */
-	struct addr addr;		/* port 0; len 0: still to be found, an address of the device */
+	char device[RAIL_NAME_BYTES];	/* from --device; "": the device with the address, or the first active one */
+	struct addr addr;		/* port 0; len 0: not given, so an address of the device is used */
 };
 
 struct server_config {
@@ -52,7 +52,7 @@ struct server_config {
 	uint64_t probe_interval_ns;	/* 0: never */
 	uint64_t drain_timeout_ns;
 	uint64_t max_handshakes;	/* per shard */
-	uint64_t max_per_address;	/* limit each for TLS connections, clients, control sessions; 0: none fixed */
+	uint64_t max_per_address;	/* one limit each for TLS connections, clients, control sessions; 0: none */
 	int tls_resume;		/* 0 off, 1 on */
 	uint64_t ticket_rotation_ns;
 	bool verify;
@@ -79,8 +79,8 @@ struct server_config {
 	char cert_path[PATH_MAX], key_path[PATH_MAX], ca_path[PATH_MAX];
 };
 
-/* Maximum number of control sessions of a server, over all shards; those reserved for addresses that have none, so that
- * one address can never take all; and seats, including spare ones (handover_put). */
+/* Maximum number of control sessions of a server, over all shards; how many of these are reserved for addresses that
+ * have none, so that one address can never take all; and the number of seats, including spare ones (handover_put). */
 #define CONTROL_SESSIONS_MAX SIZES_CONTROL_SESSIONS_MAX
 #define CONTROL_SESSIONS_RESERVED 16
 #define CONTROL_SESSIONS_SEATS (CONTROL_SESSIONS_MAX + SIZES_CONTROL_SESSIONS_SPARE)
@@ -95,13 +95,13 @@ void server_config_defaults(struct server_config *c);
 int server_config_check(struct server_config *c, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* Maximum of each kind that one address may have: --max-per-address. */
+/* Maximum number of TLS connections, of clients and of control sessions of one address: --max-per-address. */
 static inline uint32_t server_config_per_address(const struct server_config *c)
 {
 	return c->max_per_address ? (uint32_t)c->max_per_address : UINT32_MAX;
 }
 
-/* Maximum number of addresses a shard deals with. The 1: a newcomer, until a waiting socket is turned away. */
+/* Maximum number of addresses that a shard counts at once. The 1: a new socket, until another is closed for it. */
 static inline uint32_t server_config_addresses(const struct server_config *c)
 {
 	return c->shard_conns + c->shard_waiting + 1 + (uint32_t)c->max_handshakes;
@@ -112,13 +112,13 @@ static inline bool server_config_serves(const struct server_config *c, enum tran
 	return c->transport_mask >> t & 1;
 }
 
-/* True if some clients may come over a socket. */
+/* True if clients may connect over TCP or TLS instead of RDMA. */
 static inline bool server_config_serves_sockets(const struct server_config *c)
 {
 	return server_config_serves(c, TRANSPORT_TCP) || server_config_serves(c, TRANSPORT_TLS);
 }
 
-/* Shards of all rails; those of the first rail come first. */
+/* Number of shards on all rails. In arrays of shards those of the first rail come first. */
 static inline uint32_t server_config_shards(const struct server_config *c)
 {
 	return (uint32_t)c->threads * c->n_rails;

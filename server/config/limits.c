@@ -12,7 +12,7 @@
 #include "common/host/res.h"
 #include "common/sizing/sizes.h"
 
-/* Describes a limit that is too low; of device `dev`, unless that is NULL. */
+/* Writes to `err` that a limit (of device `dev`, unless that is NULL) is too low. Returns -ENOSPC. */
 static int too_low(char *err, size_t size, const struct server_config *c, const struct dev *dev,
 		   const char *what, unsigned long long have, unsigned long long need, const char *advice)
 {
@@ -55,8 +55,8 @@ static int check_device(const struct server_config *c, const struct dev *dev, co
 	return 0;
 }
 
-/* Registered memory must be available at start; the rest becomes resident only with use. If clients may also come over
- * RDMA, not all need socket buffers, so a server that could run out of memory starts with a warning. */
+/* Registered memory must be available at start; the rest becomes resident only with use. If the server also serves
+ * RDMA, not all clients need socket buffers, so a server that could run out of memory starts with a warning. */
 static int check_memory(const struct server_config *c, const struct sizes_server *wanted, const struct sizes *s,
 			char *err, size_t size)
 {
@@ -94,8 +94,8 @@ static uint64_t socket_fds(const struct server_config *c)
 	return (tcp || server_config_serves(c, TRANSPORT_TLS) ? clients : 0) + (tcp ? arriving : 0);
 }
 
-/* Divides the descriptors that the limit leaves: first to clients over sockets, then to sockets that wait. If clients
- * may also come over RDMA, there may be fewer than all clients over sockets would need. */
+/* Divides the descriptors that the limit leaves: first to clients over sockets, then to sockets that wait. If the
+ * server also serves RDMA, it starts with a warning even if there are too few for all clients over sockets. */
 static int share_descriptors(struct server_config *c, const struct sizes_server *wanted, char *err, size_t size)
 {
 	uint64_t shards = server_config_shards(c), of_clients = socket_fds(c), have = res_raise_nofile();

@@ -10,7 +10,7 @@
 struct dev;
 
 /* Derives the sizes of a shard from options and devices (one per rail), and checks them against descriptors, locked
- * memory, RAM and each device's limits. All shards have the same size, which the device with the lowest limits allows.
+ * memory, RAM and each device's limits. All shards have the same size, so the lowest limit of any device holds for all.
  * 0, or -ENOSPC with a line in `err` that says what to raise. */
 int limits_derive(struct server_config *c, const struct dev *devs, char *err, size_t err_size)
 	__attribute__((warn_unused_result));

@@ -28,7 +28,7 @@ static const struct opt options[] = {
 	  .metavar = "NAME,...", .def_words = "all", .needs = "client-auth=require",
 	  .help = "A client's certificate must have one of these names.",
 	  .more = "DNS names, IP addresses and URIs, as subject alternative names. `*.example.org` stands for names "
-	  "with one label in place of the `*`. Others are refused as `not_allowed`." },
+	  "with one label in place of the `*`. Clients with other names are refused as `not_allowed`." },
 	{ .name = "bind", .group = "serve", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR,...",
 	  .common = true, .def_words = "the RDMA device's", .help = "IP address to serve on, for TLS and RDMA.",
 	  .more = "It must belong to an RDMA device; the unspecified address is not allowed. Without this option: an "
@@ -58,12 +58,12 @@ static const struct opt options[] = {
 	TUNING_OPT_CQ_DEPTH(TUNING_AT),
 	{ .name = "credits", .group = "limits", .type = OPT_UINT, .offset = AT(credits), .min = 1, .max = 128,
 	  .common = true, .metavar = "N", .def = "16",
-	  .help = "Most messages that one client may have in flight." },
+	  .help = "Maximum number of messages that one client may have in flight." },
 	{ .name = "crl", .group = "security", .type = OPT_STRING, .offset = AT(crl), .metavar = "FILE",
 	  .needs = "client-auth=require", .help = "Revocation lists (PEM) of all CAs of clients' certificates.",
-	  .more = "Whole lists, no delta lists. There must be one of each CA in the chain of a client's certificate, "
-	  "not out of date, or the client is refused. Give the certificates of intermediate CAs in `--ca`, too: if "
-	  "only clients send them, a long list makes each handshake longer. Read again at SIGHUP." },
+	  .more = "Whole lists, no delta lists. Each CA in the chain of a client's certificate needs a list that is "
+	  "not out of date; otherwise the client is refused. Give the certificates of intermediate CAs in `--ca`, too: "
+	  "if only clients send them, a long list makes each handshake longer. Read again at SIGHUP." },
 	{ .name = "device", .group = "serve", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
 	  .common = true, .def_words = "the first active one", .help = "RDMA devices to serve on, at most 8.",
 	  .more = "With `--bind`, the address must be this device's. Each device of a list is a rail. See \"Rails\" "
@@ -94,26 +94,26 @@ static const struct opt options[] = {
 	{ .name = "max-clients", .group = "limits", .type = OPT_UINT, .offset = AT(max_clients), .min = 1,
 	  .max = 200000, .metavar = "N", .def = "1024", .common = true,
 	  .help = "Maximum number of clients at once, on each rail.",
-	  .more = "A client counts from its grant on. Further ones are refused as `full`." },
+	  .more = "A client counts from its grant on. Clients above the maximum are refused as `full`." },
 	{ .name = "max-handshakes", .group = "limits", .type = OPT_UINT, .offset = AT(max_handshakes), .min = 1,
 	  .max = 65536, .metavar = "N", .def = "512",
 	  .help = "Maximum number of TLS connections of a shard that are open at once.",
-	  .more = "They count until TLS is closed. Further ones wait, or connections of the address that has most make "
-	  "room (docs/security.md, \"Flooding\"). A control session counts until its first request; 64 may be open in "
-	  "all, and 16 more, each of an address that has no other." },
+	  .more = "A connection counts until TLS is closed. Above the maximum new connections wait, or connections of "
+	  "the address that has the most are closed for them (docs/security.md, \"Flooding\"). A control session "
+	  "counts until its first request; 64 may be open in all, and 16 more, each of an address that has no other." },
 	{ .name = "max-per-address", .group = "limits", .type = OPT_UINT, .offset = AT(max_per_address), .min = 0,
 	  .max = 200000, .metavar = "N", .def = "0",
-	  .help = "Most TLS connections, most clients and most control sessions of one address; 0: no limit.",
-	  .more = "Each is counted by itself, on all shards and rails; TCP connections that wait for a place count as "
-	  "TLS connections. An IPv6 /64 is one address. Further ones are closed, refused as `full`, and refused as "
-	  "`busy`. With 0 there are as many as there is room for." },
+	  .help = "Maximum number of TLS connections, of clients and of control sessions of one address; 0: no limit.",
+	  .more = "The three are counted separately, on all shards and rails; TCP connections that wait for a place "
+	  "count as TLS connections. An IPv6 /64 is one address. Above the limit TLS connections are closed, clients "
+	  "are refused as `full`, and control sessions as `busy`. With 0 there are as many as there is room for." },
 	{ .name = "message-size", .group = "limits", .type = OPT_SIZE, .offset = AT(message_bytes), .common = true,
 	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES", .def = "4k",
 	  .help = "Largest message, with its header of 16 bytes." },
 	{ .name = "metrics", .group = "output", .type = OPT_STRING, .offset = AT(metrics), .metavar = "[ADDR:]PORT",
 	  .common = true, .def_words = "none", .help = "Where to serve metrics over HTTP, for Prometheus.",
-	  .more = "The path is /metrics (docs/metrics.md). Without an address only programs of this machine reach it. "
-	  "There is no encryption and no password: give an address of a network that is trusted." },
+	  .more = "The path is /metrics (docs/metrics.md). Without an address only programs on this machine can reach "
+	  "it. There is no encryption and no password: give an address of a trusted network." },
 	TUNING_OPT_NUMA(TUNING_AT),
 	TUNING_OPT_PATH_MTU(TUNING_AT),
 	{ .name = "poll", .group = "data", .type = OPT_CHOICE, .offset = AT(poll), .choices = poll_mode_names,
@@ -124,10 +124,10 @@ static const struct opt options[] = {
 	{ .name = "probe-interval", .group = "limits", .type = OPT_DURATION, .offset = AT(probe_interval_ns), .min = 0,
 	  .max = 3600 * NS_PER_S, .metavar = "SECONDS", .def = "60",
 	  .help = "Probe a client that is silent for this long, and close it if it is dead; 0: never.",
-	  .more = "A client that acknowledged nothing for twice as long is probed, too. It is closed if its host does "
-	  "not answer. A host that has died is noticed within three intervals, one that sends and does not receive "
-	  "within four. Over TCP and TLS a client that lets answers wait must take at least 1 KiB of them a second, on "
-	  "the average of three intervals, or it is closed; with 0 that is not looked at. With an interval below "
+	  .more = "A client that has acknowledged nothing for two intervals is probed, too. A client is closed if its "
+	  "host does not answer the probe. A host that has died is noticed within three intervals, a client that sends "
+	  "and does not receive within four. Over TCP and TLS a client whose answers wait must take at least 1 KiB a "
+	  "second, averaged over three intervals, or it is closed; with 0 this is not checked. With an interval below "
 	  "`--ack-timeout` a single lost packet ends a connection; with one below the time that the retries take, the "
 	  "reason is `timeout` and not `wc:retry_exceeded`." },
 	{ .name = "rdma-port", .group = "serve", .type = OPT_UINT, .offset = AT(rdma_port), .min = 0, .max = 65535,
@@ -177,20 +177,21 @@ static const struct opt options[] = {
 	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
 	{ .name = "transports", .group = "serve", .type = OPT_STRING, .offset = AT(transports), .metavar = "NAME,...",
 	  .common = true, .def_words = "rdma,tcp,tls", .help = "How clients may send messages: rdma, tcp, tls.",
-	  .more = "tcp is a connection of their own (ports numbered as `--rdma-port`), tls the connection of the "
-	  "bootstrap. Without `rdma` the server needs no RDMA device, and `--bind` may be any address of the machine "
-	  "(by default all). A client that asks for another transport is refused as `unsupported`." },
+	  .more = "tcp: over a TCP connection for messages alone (ports numbered as `--rdma-port`); tls: over the TLS "
+	  "connection of the bootstrap. Without `rdma` the server needs no RDMA device, and `--bind` may be any "
+	  "address of the machine (by default all). A client that asks for another transport is refused as "
+	  "`unsupported`." },
 	{ .name = "verify", .group = "security", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "Compare the packet sequence numbers of every connection with those in the device." },
 	{ .name = "watch-certs", .group = "security", .type = OPT_FLAG, .offset = AT(watch_certs),
 	  .help = "Read certificates, key and revocation lists again when their files change.",
-	  .more = "The server looks every 5 seconds, and reads them when they have not changed for one look; symbolic "
-	  "links may be replaced, too. Otherwise it reads them again at SIGHUP only." },
+	  .more = "The server looks at the files every 5 seconds, and reads changed ones once a look finds no further "
+	  "change; symbolic links may be replaced, too. Otherwise it reads them again at SIGHUP only." },
 	{ .name = "windows", .group = "limits", .type = OPT_CHOICE, .offset = AT(windows), .choices = off_on_names,
 	  .metavar = "on|off", .def = "off",
-	  .help = "Whether the server may write to a client's memory, out of its region, when the client asks for it.",
-	  .more = "Such memory is called a window. An answer with such a write takes two entries of a send queue, so "
-	  "send queues are twice as long." },
+	  .help = "Whether the server writes from a client's region to the client's memory when the client asks.",
+	  .more = "The client's memory is then called a window. An answer with such a write takes two entries of a "
+	  "send queue, so send queues are twice as long." },
 };
 
 const struct opts_spec server_options = {

@@ -121,7 +121,8 @@ static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code
 	reject(s, id, code);
 }
 
-/* Rejects a request that failed with `ret`. -EAGAIN: a queue pair may be free soon, after its quarantine. */
+/* Rejects a request because of the server's error `ret`. -EAGAIN: a queue pair may soon be free, after its
+ * quarantine. */
 static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 {
 	c->link.rc.id = NULL;
@@ -129,12 +130,12 @@ static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 	reject(c->shard, id, ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ?
 	       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
 	if (ret != -EAGAIN && log_is_due(&c->shard->failed_log_ns, NS_PER_S))
-		log_warn("cannot accept a client: %s", ret == -EBADMSG ? "the queue pair has other PSNs than were "
+		log_warn("cannot accept a client: %s", ret == -EBADMSG ? "the queue pair's PSNs differ from those "
 			 "programmed (--verify; see the line above)" : strerror(-ret));
 	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
 }
 
-/* READs and atomics that a client may have outstanding: as many as it asks for and the device supports. */
+/* READs and atomics that a client may have outstanding: what it asks for, up to READS_MAX and the device's limit. */
 static uint8_t reads_for(const struct conn *c, uint8_t asked)
 {
 	int most = MIN(c->shard->dev.attr.max_qp_rd_atom, READS_MAX);
@@ -200,7 +201,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		reject_ours(c, e->id, ret);
 		return;
 	}
-	/* Both proofs are made: the keys are not needed again. */
+	/* Both proofs are done: the keys are not needed again. */
 	auth_wipe(&c->keys);
 	c->cm_connected = c->qpn_lingers = true;
 }

@@ -10,7 +10,7 @@ struct cm_event;
 
 /* Handles an event of the connection manager, for the pump of `shard` (struct shard). */
 void accept_on_cm_event(void *shard, const struct cm_event *e);
-/* A queue pair of `shard` (struct shard) failed, so its connection ends, or the queue pair stopped using the SRQ. */
+/* Handles an event of a queue pair of `shard` (struct shard): it failed, so its connection ends, or it left the SRQ. */
 void accept_on_qp_event(void *shard, const struct async_event *e);
 
 #endif

@@ -63,7 +63,7 @@ static void count_failure(struct shard *s, enum fail_kind kind, int code)
 	fail_table_count(&s->stats.failures, &f);
 }
 
-/* Counts a connection that ended without a proof. One with a proof belongs to a session, which is counted already. */
+/* Counts a connection that ended without a proof. A connection with a proof belongs to a session, already counted. */
 static void count_closed(struct shard *s, enum close_reason reason)
 {
 	counter_add(&s->stats.tcp_accepted, 1);
@@ -80,8 +80,8 @@ static void drop_arrival(struct arrival *a, enum fail_kind kind, int code)
 	close(a->fd);
 }
 
-/* Drops what a client has sent behind its proof: closing a socket with unread data sends RST (RFC 1122, 4.2.2.13),
- * which may destroy the refusal before the client reads it. */
+/* Reads and drops what a client has sent after its proof: closing a socket with unread data sends RST (RFC 1122,
+ * 4.2.2.13), which may destroy the refusal before the client reads it. */
 static void discard(int fd)
 {
 	uint8_t rest[DISCARD_BYTES];
@@ -102,7 +102,7 @@ static void refuse_socket(struct shard *s, int fd, enum refuse_code code)
 	record_encode(&(struct record){ .kind = RECORD_REJECT, .bytes = PDATA_REJECT_BYTES }, out);
 	pdata_encode_reject((uint16_t)code, out + RECORD_HEADER_BYTES);
 	if (send(fd, out, sizeof(out), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		log_debug("shard %u: a client that is refused has left", s->index);
+		log_debug("shard %u: a refused client has already left", s->index);
 	close(fd);
 }
 
@@ -153,9 +153,9 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 	drop_arrival(w->data, FAIL_TIMEOUT, 0);
 }
 
-/* When the newcomer has taken the last slot, closes the oldest arrival of the address that has the most. An address
- * therefore loses none to a newcomer whose own address has as many. The newcomer itself stays: it is the youngest of
- * its address, and its address ranks last among those with as many. */
+/* If the new connection took the last slot, closes the oldest connection of the address that has the most, counting the
+ * new one. So an address loses none to an address that has as many. The new connection itself stays: it is the youngest
+ * of its address, and its address ranks last among those with as many. */
 static void make_room(struct arrivals *all)
 {
 	struct shard *s = all->shard;
@@ -233,7 +233,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 	}
 }
 
-/* One slot more than arrivals may hold: make_room keeps one free for the next newcomer. */
+/* Makes one slot more than --max-handshakes: make_room keeps one free for the next connection. */
 static int make_slots(struct shard *s)
 {
 	uint32_t n = (uint32_t)s->cfg->max_handshakes + 1;

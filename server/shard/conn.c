@@ -72,7 +72,8 @@ static uint64_t deadline_of(const struct conn *c, enum conn_state state)
 	return 0;
 }
 
-/* Time left in the state; 0: it has no deadline. All HELLOs of a client share one; if that has passed, 1 ns is left. */
+/* Time left until the state's deadline; 0: none. All HELLOs of a client share one; once that has passed, 1 ns is
+ * left. */
 static uint64_t time_left(const struct conn *c)
 {
 	uint64_t ns = deadline_of(c, c->state), spent_ns;
@@ -349,8 +350,8 @@ static void finish(struct conn *c)
 	bool had_region = c->region != REGION_NONE;
 
 	release_grant(c);
-	/* Do not reuse a QP that may have served READs: in Soft-RoCE a half-done READ survives RESET. Nor one whose
-	 * number the client's host may refuse as stale, which it does as long as a process there keeps the CM id. */
+	/* Do not reuse a QP that may have served READs: in Soft-RoCE a half-done READ survives RESET. Do not reuse a QP
+	 * number that the client's host may refuse as stale, as it does while a process there keeps the CM id. */
 	rc_release(&c->link.rc, clock_now_ns(), !had_region && !c->qpn_lingers);
 	conn_set_state(c, CONN_ST_DEAD);
 }

@@ -57,7 +57,7 @@ struct conn {
 
 	/* TLS side */
 	struct tls_io io;
-	bool greeted;		/* its handshake has begun */
+	bool greeted;		/* the TLS handshake has begun */
 	bool retry_hello;	/* after psn_conflict: the client may send another HELLO */
 	unsigned hellos;
 	uint64_t asked_ns;	/* start of the wait for a HELLO that can be granted */
@@ -94,7 +94,7 @@ struct conn {
 	uint32_t waited_looks;
 	uint64_t acked_bytes;
 	uint64_t look;		/* number of the last look at the receive queue that found SENDs of this client */
-	uint32_t in_flight;	/* SENDs unanswered when that look began, plus those handled since */
+	uint32_t in_flight;	/* SENDs unanswered when that look began, and those handled since */
 	uint32_t owed;		/* credits of one-way SENDs, not returned yet */
 	uint64_t owed_sequence;	/* sequence of the last message whose credit is owed */
 	bool told;		/* a GOODBYE was sent because the server drains */
@@ -140,7 +140,7 @@ void conn_abandon(struct conn *c);
 
 /* Closes the TLS side only. */
 void conn_close_tls(struct conn *c);
-/* Stops counting the TLS connection, because somebody else owns it from now on. */
+/* Stops counting the TLS connection, because another object owns it from now on. */
 void conn_uncount_tls(struct conn *c);
 
 #endif

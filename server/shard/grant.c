@@ -73,8 +73,8 @@ static enum refuse_code take_psns(struct conn *c, uint32_t client_psn, const cha
 	return 0;
 }
 
-/* True if some address has more granted but unused sessions in this shard than `network` would have with one more: the
- * oldest of those sessions can be taken back, now or soon. */
+/* True if some address has more granted but unused sessions in this shard than `network` would have with one more. The
+ * oldest of those sessions can then be taken back, now or soon. */
 static bool has_fewer_grants(const struct shard *s, uint64_t network)
 {
 	return peers_count(s->peers, PEERS_CLIENTS, network) + 1 < peers_most(s->peers, PEERS_CLIENTS);
@@ -124,8 +124,8 @@ static bool ask_other_shards(const struct shard *s, uint64_t network)
 	return asked;
 }
 
-/* The code that refuses a client for lack of room: `busy` if there will be room `soon`, because sessions can be taken
- * back or clients are closing in any shard. */
+/* Returns the code to refuse a client with when there is no room: REFUSE_BUSY if room is expected, because sessions can
+ * be taken back (`soon`) or clients of any shard are closing; otherwise `code`, with the text `full`. */
 static enum refuse_code no_room(const struct shard *s, bool soon, enum refuse_code code, const char *full,
 				const char **why)
 {
@@ -168,8 +168,8 @@ static enum refuse_code no_credits(struct shard *s, const struct frame_hello *h,
 		return no_room(s, soon, REFUSE_FULL, "this shard has no receive buffers left", why);
 	return no_room(s, soon, REFUSE_NO_RESOURCES,
 		       words(s, "%u receive buffers (--srq-depth, --cq-depth, --threads) for up to %u clients: this "
-			     "one needs %u, too many to leave the others "
-			     "theirs", s->cfg->recv_depth, s->cfg->shard_clients,
+			     "one needs %u, which leaves too few for the others",
+			     s->cfg->recv_depth, s->cfg->shard_clients,
 			     h->queue_depth), why);
 }
 
@@ -186,14 +186,14 @@ static enum refuse_code take_place(struct conn *c, const struct frame_hello *h, 
 	}
 	if (!admit(c) && (!take_grant_back(s, network) || !admit(c)))
 		return no_room(s, has_fewer_grants(s, network) || ask_other_shards(s, network),
-			       REFUSE_FULL, "the server's --max-clients are connected", why);
+			       REFUSE_FULL, "as many clients as --max-clients allows are connected", why);
 	if (!take_credits(c, h) && (!take_grant_back(s, network) || !take_credits(c, h)))
 		return no_credits(s, h, has_fewer_grants(s, network), why);
 	c->admitted_ns = clock_now_ns();
 	return peers_take(s->peers, PEERS_CLIENTS, network, &c->grant_hold, UINT32_MAX) ? 0 : REFUSE_INTERNAL;
 }
 
-/* NULL if the server's options allow what the client needs; else the option that does not, with both numbers. */
+/* NULL if the server's options allow what the client needs; otherwise the option that does not, and what is needed. */
 static const char *missing_option(struct shard *s, const struct frame_hello *h)
 {
 	const struct server_config *cfg = s->cfg;
@@ -235,7 +235,7 @@ static enum refuse_code check_hello(const struct conn *c, const struct frame_hel
 	/* Each RDMA client that was granted and has not connected yet will take one of the available queue pairs. */
 	if (transport == TRANSPORT_RDMA && qp_pool_available(s->qps) <= session_qps(s->sessions) +
 	    s->counts[CONN_ST_GRANT]) {
-		*why = "all queue pairs are in use or rest after use: try again in a few seconds";
+		*why = "all queue pairs are in use or in quarantine: try again in a few seconds";
 		return REFUSE_BUSY;
 	}
 	return 0;
@@ -264,7 +264,7 @@ enum refuse_code grant_take(struct conn *c, const struct frame_hello *h, const c
 	return code ? code : take_place(c, h, why);
 }
 
-/* The address that the client is to connect to, or has connected to. */
+/* The address that the client shall connect to or, over TLS, has connected to. */
 static struct addr address_for(const struct conn *c, enum transport t)
 {
 	const struct shard *s = c->shard;

@@ -28,8 +28,8 @@
 #define SILENT_MS 500
 #define STALLED_MS 1000
 #define SILENT_TRIES 8		/* connections examined for each client that waits */
-#define CUT_EVERY_NS (20 * NS_PER_MS)	/* average interval at which busy ones may be closed for others */
-#define CUTS_IN_A_ROW 16		/* most closed at once after a while without any */
+#define CUT_EVERY_NS (20 * NS_PER_MS)	/* average interval of closing busy connections */
+#define CUTS_IN_A_ROW 16		/* busy connections closed in a row after a pause */
 /* An address makes progress if one of its clients finished a handshake, was granted or connected within this time. A
  * load generator that makes thousands of connections on a busy machine pauses for seconds. */
 #define PROGRESS_NS (10 * NS_PER_S)
@@ -64,7 +64,7 @@ struct waiting {
 
 struct waiting *listen_make_waiting(struct shard *s)
 {
-	/* One slot more than may wait, for the newcomer while the shard decides which socket to turn away. */
+	/* One slot more than may wait: for a new socket while the shard decides which one to turn away. */
 	uint32_t n = s->cfg->shard_waiting + 1;
 	struct waiting *all = calloc(n, sizeof(*all));
 
@@ -92,8 +92,8 @@ static int peek(int fd)
 	return n < 0 && errno == EAGAIN ? 0 : -ENOTCONN;
 }
 
-/* True if the server has waited long for the peer, or the connection is over. On Linux both times start when TCP makes
- * the connection, so time spent in the backlog counts. */
+/* True if the peer has been silent for long (SILENT_MS, STALLED_MS), or the connection is over. On Linux both times
+ * start when TCP makes the connection, so time spent in the backlog counts. */
 static bool is_silent(int fd)
 {
 	struct tcp_info info = { 0 };
@@ -107,8 +107,8 @@ static bool is_silent(int fd)
 		info.tcpi_last_data_sent >= STALLED_MS);
 }
 
-/* A host that makes thousands of connections cannot serve each at once: its silent ones are no sign of bad faith as
- * long as other connections of its address make progress. */
+/* True if the address makes progress. A host that makes thousands of connections cannot serve each at once, so its
+ * silent connections are no sign of bad faith while others make progress. */
 static bool gets_on(const struct shard *s, const struct addr *peer)
 {
 	uint64_t progress_ns = peers_progress_ns(s->peers, addr_network(peer));
@@ -122,8 +122,8 @@ static bool is_conn_silent(const struct conn *c)
 	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io.tls));
 }
 
-/* True if this connection, when silent, may be closed even for an address that has as many: its session stays, or its
- * address makes no progress. */
+/* True if this connection, once silent, may be closed even for an address that has as many connections: its session
+ * outlives TLS, or its address makes no progress. */
 static bool is_spare(const struct conn *c)
 {
 	return c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING || !gets_on(c->shard, &c->peer);
@@ -139,8 +139,8 @@ static struct waiting *waiting_of(struct peer_hold *h)
 	return h ? (struct waiting *)((char *)h - offsetof(struct waiting, hold)) : NULL;
 }
 
-/* Limits how often busy connections are closed for other addresses, because each loses the work its client has done.
- * Otherwise a peer that keeps connecting and leaving could starve a host that makes many connections. */
+/* Limits how often busy connections are closed for other addresses, because closing one wastes what its client has
+ * done. Without a limit, a peer that keeps connecting and leaving could starve a host that makes many connections. */
 static bool may_cut(struct shard *s)
 {
 	uint64_t now = clock_now_ns(), from_ns = MAX(s->listen.cut_from_ns, now - CUTS_IN_A_ROW * CUT_EVERY_NS);
@@ -151,9 +151,9 @@ static bool may_cut(struct shard *s)
 	return true;
 }
 
-/* Chooses the connection that makes room: the first silent one among SILENT_TRIES connections of the addresses that
- * have the most, taken in turn; busy ones move to the back. If none is silent and `somebody` must go, the oldest of
- * those examined, within the budget of may_cut. Otherwise NULL. */
+/* Chooses the connection to evict: the first silent one among SILENT_TRIES connections, taken in turn from the
+ * addresses that have the most; busy ones move to the back. If none is silent and `somebody` must go, the oldest of
+ * those examined, if may_cut allows it. Otherwise NULL. */
 static struct conn *choose_evicted(struct shard *s, bool somebody)
 {
 	struct conn *first = conn_of(peers_oldest(s->peers, PEERS_TLS)), *c = first, *oldest = first;
@@ -182,8 +182,8 @@ static void log_crowd(struct shard *s, const struct addr *peer, uint32_t n, uint
 			  n, (unsigned long long)all, where);
 }
 
-/* Closes a connection to make room. After the GRANT only TLS closes: the session stays. A client that has
- * already left makes room too, but counts as failed, not as crowded out. */
+/* Closes a connection to make room. After the GRANT only TLS closes: the session stays. If the client has already left,
+ * the connection counts as failed, not as crowded out. */
 static void crowd_out(struct conn *c)
 {
 	struct shard *s = c->shard;
@@ -206,8 +206,8 @@ enum verdict {
 };
 
 /* Decides about the waiting socket whose turn it is. Without room, evicts a connection of an address that has the most:
- * a silent one or, for an address that has fewer, even a busy one. For an address that has as many, only one silent
- * connection per ROOM_RETRY_NS goes: an address that opens many must not cost the CPU time of all of them. */
+ * a silent one or, if the waiting address has fewer, even a busy one. If it has as many, evicts only one silent
+ * connection per ROOM_RETRY_NS: an address that opens many must not cost the CPU time of examining them all. */
 static enum verdict judge_waiting(struct shard *s, const struct waiting *w, uint64_t now)
 {
 	bool has_less;
@@ -328,7 +328,7 @@ static bool begin_waiting(struct shard *s, int fd, const struct addr *peer)
 	return true;
 }
 
-/* Takes an accepted socket over: afterwards it is closed, a connection, or waiting. */
+/* Takes over an accepted socket, which is then closed, becomes a connection, or waits. */
 static void receive(struct shard *s, int fd, const struct sockaddr_storage *from)
 {
 	struct addr peer;
@@ -343,8 +343,6 @@ static void receive(struct shard *s, int fd, const struct sockaddr_storage *from
 			turn_away(s, waiting_of(peers_youngest(s->peers, PEERS_WAITING)));
 	}
 }
-
-/* ---- accepting */
 
 uint64_t listen_idle_ns(const struct shard *s, uint64_t now_ns)
 {
@@ -431,8 +429,8 @@ static int share_port(int fd)
 static const char *tls_port_advice(const struct shard *s, int ret)
 {
 	if (ret == -EADDRINUSE && s->server->tls_port && !s->cfg->tls_port)
-		return "the port that the system chose for the first rail is taken here: try again, or choose one "
-		       "with --tls-port";
+		return "the port that the system chose for the first rail is taken on this address: try again, or "
+		       "choose one with --tls-port";
 	if (ret == -EADDRINUSE)
 		return "another program has this port: choose another with --tls-port";
 	return ret == -EACCES ? "ports below 1024 need root: choose another with --tls-port" : "check --bind";
@@ -515,11 +513,11 @@ void listen_close(struct shard *s)
 	if (s->listen.fd < 0)
 		return;
 	ev_io_stop(s->loop, &s->listen.io);
-	/* Close, so that TCP refuses clients: in the backlog they would wait in vain. */
+	/* Close the socket, so that TCP refuses clients; in the backlog they would wait in vain. */
 	close(s->listen.fd);
 	s->listen.fd = -1;
 	s->listen.paused = false;
-	/* Not counted as accepted: for their peers it is as if the sockets had stayed in the backlog. */
+	/* The sockets do not count as accepted: to their peers it is as if they had stayed in the backlog. */
 	while (s->listen.n_waiting)
 		close(stop_waiting(s, waiting_of(peers_next(s->peers))));
 }

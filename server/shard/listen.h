@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A shard's listeners: the TLS socket that clients are accepted from, and the RDMA port they are sent to.
+/* A shard's listeners: the TLS socket that accepts clients, and the RDMA port that a GRANT sends them to.
  *
- * Every socket is accepted at once, because only that reveals its address. One that cannot be let in waits in a bounded
- * list, where addresses with the fewest TLS connections come first, so nobody gets ahead of an address that has fewer.
- * When the list is full, the address with the most entries in it loses its youngest entry.
+ * Every connection is accepted at once, because only accept(2) reveals its address. A socket without room waits in a
+ * bounded list, which serves addresses with the fewest TLS connections first, so nobody gets ahead of an address that
+ * has fewer. When the list is full, the address with the most entries in it loses its youngest entry.
  *
- * Opened by the thread that starts the server; from listen_start on the shard's thread owns them.
+ * The thread that starts the server opens the listeners; from listen_start on the shard's thread owns them.
  */
 #ifndef RAMPART_SERVER_LISTEN_H
 #define RAMPART_SERVER_LISTEN_H
@@ -33,7 +33,7 @@ struct listen_state {
 	struct waiting_list free;
 	uint32_t n_waiting;
 	uint64_t cut_from_ns;		/* start of the unspent budget of may_cut */
-	uint64_t look_not_before_ns;	/* earliest time to look again for connections that could make room */
+	uint64_t look_not_before_ns;	/* earliest time to look again for a connection to evict */
 };
 
 /* Binds the shard's RDMA port and TLS socket. If the system is to choose the TLS port, the first shard of all decides

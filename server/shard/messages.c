@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The data path. See messages.h.
  *
- * A SEND, or a record from a socket, brings one message or several one-way messages. Each header is checked. The answer
- * is sent from the buffer that the request came in: an echo, the credit for one-way messages, or the answer to a push,
- * behind the pushed data. At the end of the batch another buffer takes its place in the shared receive queue. Nothing
- * is allocated, registered or copied.
+ * A SEND, or a record from a socket, carries one message or several one-way messages. Each header is checked. The
+ * answer is sent from the buffer that the request came in: an echo, the credit for one-way messages, or the answer to a
+ * push, after the pushed data. At the end of the batch another buffer takes its place in the shared receive queue.
+ * Nothing is allocated, registered or copied.
  */
 #include "server/shard/messages.h"
 
@@ -19,16 +19,16 @@
 #include "server/shard/shard_data.h"
 #include "server/shard/socket.h"
 
-/* Puts a free buffer into the receive queue, in place of the one that an answer is sent from. */
+/* Puts a free buffer into the receive queue, to replace the buffer that an answer is sent from. */
 static void replace_receive(struct conn *c)
 {
 	if (!ep_replace(c->link.ep))
 		counter_add(&c->shard->stats.receive_shortfalls, 1);
 }
 
-/* Counts a SEND; false if the client then has more SENDs in flight than credits. A look at the receive queue finds all
- * that have arrived, before any of them is answered. When it begins, earlier SENDs are still in flight if their credits
- * are owed, or their answers wait for an entry of the send queue. */
+/* Counts a SEND; false if the client then has more SENDs in flight than credits. A look at the receive queue (ep_look)
+ * takes all that have arrived, before any of them is answered. When it begins, an earlier SEND is still in flight if
+ * its credit is owed, or if its answer waits for an entry of the send queue. */
 static HOT_INLINE bool keeps_to_credits(struct conn *c)
 {
 	uint64_t look = link_look(&c->link);
@@ -37,7 +37,7 @@ static HOT_INLINE bool keeps_to_credits(struct conn *c)
 		c->look = look;
 		c->in_flight = c->owed + link_waiting(&c->link);
 	}
-	/* One more after a GOODBYE, which may be counted among the waiting answers. */
+	/* Allow one more after a GOODBYE, which may be counted among the waiting answers. */
 	return ++c->in_flight <= c->credits + c->told;
 }
 
@@ -54,7 +54,7 @@ static void drop_errno(struct conn *c, uint32_t buf, int code)
 	conn_fail(c, FAIL_ERRNO, code);
 }
 
-/* Sends `bytes` of the receive buffer back, behind `write` unless that is NULL. Another buffer takes its place. */
+/* Sends back `bytes` of the receive buffer, after `write` unless NULL. The receive queue gets another buffer. */
 static void answer(struct conn *c, const struct ep_write *write, uint32_t buf, uint32_t bytes)
 {
 	struct shard *s = c->shard;
@@ -104,7 +104,7 @@ static void on_one_way(struct conn *c, uint32_t buf, uint64_t sequence, bool ask
 		ep_recycle(c->link.ep, buf);
 }
 
-/* Answers with a WRITE of the data and then PUSHED, in this order: a client that has PUSHED has the data, too. */
+/* Answers with a WRITE of the data and then PUSHED, in this order: a client that received PUSHED has the data, too. */
 static void on_push(struct conn *c, uint32_t buf, const struct msg_header *h)
 {
 	const struct shard *s = c->shard;
@@ -214,7 +214,7 @@ static void check_sum(struct conn *c, const uint8_t *data, const struct msg_head
 		compare_sum(c, data, h);
 }
 
-/* On a connection with tags every message has one, on others none has. */
+/* On a connection with tags every message must have one; on other connections none may. */
 static HOT_INLINE bool tag_is_right(struct conn *c, const uint8_t *data, const struct msg_header *h)
 {
 	bool tagged = h->flags & MSG_FLAG_TAG;
@@ -241,7 +241,7 @@ static HOT_INLINE int check_message(struct conn *c, const uint8_t *data, uint32_
 	return 0;
 }
 
-/* Checks the messages of a SEND behind the first one, whose header is `last`. Returns as check_messages. */
+/* Checks the messages of a SEND after the first one, whose header is `last`. Returns as check_messages. */
 static __attribute__((noinline)) int check_joined(struct conn *c, const uint8_t *data, uint32_t received,
 						  struct msg_header *last)
 {
@@ -273,7 +273,7 @@ static HOT_INLINE int check_messages(struct conn *c, const uint8_t *data, uint32
 /* Checks a SEND or a record; returns as check_messages. */
 static HOT_INLINE int check_arrival(struct conn *c, const uint8_t *data, struct link_arrival a, struct msg_header *last)
 {
-	/* Receive buffers are rounded up, so a SEND a little larger than what was granted arrives, too. */
+	/* Receive buffers are rounded up, so the device accepts a SEND slightly larger than was granted. */
 	if (a.bytes > c->shard->cfg->message_bytes)
 		return -PROTO_BAD_MESSAGE;
 	/* A ping has no place for a tag. */
@@ -355,7 +355,8 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 	uint32_t owner = qp_pool_owner(s->qps, w->qp_slot, w->generation);
 	struct conn *c;
 
-	/* Without an owner, the completion is of an earlier connection of this slot, whose end freed its buffers. */
+	/* Without an owner, the completion belongs to an earlier connection of this slot, whose end freed its
+	 * buffers. */
 	if (owner == QP_POOL_NONE)
 		return;
 	c = &s->conns[owner];

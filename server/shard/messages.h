@@ -18,7 +18,7 @@ void messages_on_wc(void *shard, const struct ibv_wc *wc);
 /* Handles a record from a client's socket; `buf` holds it and belongs to this function. */
 void messages_on_record(struct conn *c, uint32_t buf, const struct record *r);
 
-/* Tells a live client that the server stops, behind all answers sent so far, and returns the credits it is owed. Later
+/* Tells a live client that the server stops, after all answers sent so far, and returns the credits it is owed. Later
  * messages are still answered. False if no buffer is free: call it again later. May end the connection. */
 bool messages_say_goodbye(struct conn *c) __attribute__((warn_unused_result));
 

@@ -282,7 +282,7 @@ static void *shard_run(void *arg)
 
 	effective_begin(&s->stats.effective);
 	s->exit_status = pump_run(&s->pump);
-	/* Close the device now: the server may go on with other rails, and a removal waits until all have closed it. */
+	/* Close the device now: the server may go on with other rails, and a removal waits until nobody has it open. */
 	shard_release(s);
 	atomic_store_explicit(&s->ended, true, memory_order_release);
 	s->server->wake_main(s->server->arg);
@@ -339,8 +339,8 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 		;
 	qp_pool_get_counts(s->qps, &counts);
 	if (counts.free < qp.reserve) {
-		snprintf(err, err_size, "the device gave %u queue pairs of %u for the start; are others using it? "
-			 "See its max_qp (`ibv_devinfo -v`)", counts.free, qp.reserve);
+		snprintf(err, err_size, "the device gave only %u of the %u queue pairs needed at start; are other "
+			 "programs using it? See its max_qp (`ibv_devinfo -v`)", counts.free, qp.reserve);
 		return -ENOSPC;
 	}
 	return 0;
@@ -448,7 +448,7 @@ void shard_drain(struct shard *s)
 
 void shard_offer_tls(struct shard *s, struct tls_ctx *ctx)
 {
-	/* Nobody uses an offered context before the shard takes it, so one that was not taken yet can be freed. */
+	/* No connection uses an offered context before the shard takes it, so one not taken yet can be freed. */
 	tls_ctx_free(atomic_exchange(&s->tls_offered, ctx));
 	ev_async_send(s->loop, &s->tls_offer);
 }

@@ -18,7 +18,7 @@
 int shard_make_tls(const struct server *server, struct tls_ctx **out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 /* Any thread: connections that the shard accepts from now on use `ctx`, which the shard owns from now on and adopts
- * between two events. Connections that have begun keep the previous context, which ends with the last of them. */
+ * between two events. Connections that have begun keep the previous context, which is freed after the last of them. */
 void shard_offer_tls(struct shard *s, struct tls_ctx *ctx);
 
 /* Makes a shard's resources and binds its sockets, in the calling thread. If the system is to choose the TLS port, the

@@ -57,7 +57,7 @@ struct server {
 	uint64_t started_ns;
 	uint16_t tls_port;		/* the port that was bound, the same on all rails */
 	struct handover_queue handovers;
-	_Atomic uint64_t publish_wanted;	/* how often the main thread asked for fresh gauges */
+	_Atomic uint64_t publish_wanted;	/* number of times that the main thread asked for fresh gauges */
 	size_t marks_bytes;		/* memory of all control sessions' marks; main thread only */
 	struct stats control_stats;	/* of control sessions; main thread only; its only gauge is `controls` */
 	/* Called by a shard, on its thread, after it handed a control session over, published the gauges that the main

@@ -38,7 +38,7 @@ static void on_bye(struct sock *s)
 	on_left(conn_of(s));
 }
 
-/* A client that ends without a BYE counts as having left, as with RDMA, where the kernel disconnects for it. */
+/* A client that ends without a BYE counts as having left: over RDMA, too, the kernel disconnects on its behalf. */
 static void on_end(struct sock *s, enum fail_kind kind, int code)
 {
 	if (kind == FAIL_CLOSED)
@@ -49,7 +49,7 @@ static void on_end(struct sock *s, enum fail_kind kind, int code)
 
 static const struct sock_user user = { .on_record = on_record, .on_bye = on_bye, .on_end = on_end };
 
-/* Makes the data of a PUSHED with sequence 0, so long that the data of every other sequence are a part of them. */
+/* Makes the data of a PUSHED with sequence 0, long enough to contain the data of every other sequence. */
 static uint8_t *make_pushed(uint32_t bytes)
 {
 	uint8_t *p = malloc((size_t)bytes + SOCKET_PUSHED_BEGINNINGS);
@@ -59,8 +59,8 @@ static uint8_t *make_pushed(uint32_t bytes)
 	return p;
 }
 
-/* Spare buffers: each client can hold one for a partly received record and one for a GOODBYE; with zerocopy also as
- * many as it has credits, while the kernel sends from them. Buffers take memory only once they are used. */
+/* Spare buffers: each client can hold one for a partly received record and one for a GOODBYE; with zerocopy also one
+ * for each credit, while the kernel sends from it. Buffers take memory only once they are used. */
 int socket_make(struct shard *s, char *err, size_t err_size)
 {
 	const struct server_config *cfg = s->cfg;
@@ -111,7 +111,7 @@ void socket_go_over_tls(struct conn *c)
 	conn_set_live(c);
 }
 
-/* Sends the server's proof, for which a new socket always has room. */
+/* Sends the server's proof, which always fits into the send buffer of a new socket. */
 static int answer(const struct conn *c, int fd, const struct auth_binding *b)
 {
 	uint8_t out[RECORD_HEADER_BYTES + PDATA_PROOF_BYTES];

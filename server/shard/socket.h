@@ -11,7 +11,7 @@
 #include "common/wire/auth.h"
 #include "common/wire/frame.h"
 
-/* Number of sequences after which the bytes behind a PUSHED repeat (msg_pushed_byte). */
+/* Number of sequences after which the bytes that follow a PUSHED repeat (msg_pushed_byte). */
 #define SOCKET_PUSHED_BEGINNINGS 256u
 
 struct addr;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Table of granted sessions: finds the connection that a session id was granted to.
  *
- * A session is used once: session_take removes the session it finds. The deadline of its connection makes it expire.
- * Owning thread: the shard's. No I/O.
+ * A session is used once: session_take removes the session it finds. A session expires at the deadline of its
+ * connection. Owning thread: the shard's. No I/O.
  */
 #ifndef RAMPART_SERVER_SESSION_H
 #define RAMPART_SERVER_SESSION_H

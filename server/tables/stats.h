@@ -28,7 +28,7 @@ enum close_reason {
 	CLOSE_REFUSED,		/* refused during the bootstrap */
 	CLOSE_HANDED_OVER,	/* a control session was handed to the main thread */
 	CLOSE_CONTROL_END,	/* a control session ended */
-	CLOSE_CROWDED_OUT,	/* evicted for another, too many waiting, or above --max-per-address */
+	CLOSE_CROWDED_OUT,	/* evicted, too many waiting, or above --max-per-address */
 	CLOSE_FAILED,		/* see failures */
 	CLOSE_N,
 };
@@ -46,9 +46,9 @@ struct stats {
 	counter refused[STATS_REFUSE_MAX];	/* by enum refuse_code: REFUSE frames and REJ */
 	counter closed[CLOSE_N];
 	counter messages_in, messages_out, bytes_in, bytes_out, tls_bytes_in, tls_bytes_out;
-	counter messages_checked, messages_corrupt;	/* messages with a checksum, and those where it was wrong */
-	counter psn_verified, psn_mismatches;	/* PSNs of a connection read back as agreed, or others */
-	counter psn_conflicts, psn_redraws;	/* PSNs that were taken: of clients, and of the server's own draws */
+	counter messages_checked, messages_corrupt;	/* messages with a checksum, and with a wrong one */
+	counter psn_verified, psn_mismatches;	/* connections whose PSNs were read back as agreed, or not */
+	counter psn_conflicts, psn_redraws;	/* PSNs already in use: sent by clients, drawn by the server */
 	counter probes, receive_shortfalls;
 	/* gauges, published every 10 ms while active and when the main thread asks (gauges.h) */
 	counter handshakes, sessions, connected, connected_peak, closing, controls;

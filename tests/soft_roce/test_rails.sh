@@ -90,7 +90,7 @@ refused 3 '--device rxe7: no such RDMA device' --device rxe0,rxe7
 refused 3 "--device rxe1: address ${rails[0]} belongs to rxe0" \
     --device rxe1,rxe0 --bind "${rails[0]},${rails[1]}"
 ip address add 10.78.0.2/16 dev rampart1
-refused 3 '--bind: two addresses are of one device, rxe1' --bind "${rails[1]},10.78.0.2"
+refused 3 '--bind: two addresses belong to device rxe1' --bind "${rails[1]},10.78.0.2"
 ip address delete 10.78.0.2/16 dev rampart1
 
 # ---- a rail that fails

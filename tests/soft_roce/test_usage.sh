@@ -26,7 +26,7 @@ wrong '--bind: 0.0.0.0 is not allowed' rdma_server --bind 0.0.0.0
 wrong "--device: 'a,,b' has an empty name; allowed: 1 to 8 different names" rdma_server --device a,,b
 wrong "--device: 'a,b,c,d,e,f,g,h,i' has too many names; allowed: 1 to 8" rdma_server --device a,b,c,d,e,f,g,h,i
 wrong "--bind: '::1,::1' has a name twice" rdma_server --bind ::1,::1
-wrong '--device and --bind: 2 and 1 of them; allowed: an address for each device' \
+wrong '--device and --bind: the lists have 2 and 1 entries; allowed: an address for each device' \
     rdma_server --device a,b --bind 10.77.0.1
 wrong '--rdma-port: .*ports above 65535' rdma_server --threads 4 --rdma-port 65534
 wrong '--cert: needs --key' rdma_server --cert x

@@ -461,7 +461,7 @@ MEMBER_TEST(member__all_clients_on_one_of_two_servers__refused_and_all_hear_why)
 	cfg.server = "127.0.0.1,127.0.0.1:7472";
 	assert_step_refused(json_pack("{s:[i, i], s:i, s:i, s:i}", "clients", 12, 0, "bytes", 64, "repetition", 1,
 				      "rate", 0),
-			    "the leader's step gives a server more of the --clients than --deal does");
+			    "the leader's step gives a server more clients than --deal allows");
 }
 
 /* The message has no room for header and checksum: the remaining length would wrap around. */
@@ -476,8 +476,8 @@ MEMBER_TEST(member__rate_that_is_no_number__refused)
 {
 	assert_step_refused(json_pack("{s:[i], s:i, s:i, s:s}", "clients", 12, "bytes", 64, "repetition", 1, "rate",
 				      "0"),
-			    "--rate: a step at 18446744073709551615 a second is not among the rates that the options "
-			    "give");
+			    "--rate: 18446744073709551615 operations a second is none of the rates given with the "
+			    "options");
 }
 
 MEMBER_TEST(member__server_is_not_proved__one_connection_and_no_client)
@@ -518,9 +518,8 @@ static void proves_nothing(struct worker *w, enum worker_order order)
 
 MEMBER_TEST(member__server_fails_three_times_in_a_row__step_ends_here_and_all_hear_why)
 {
-	static const char why[] = "the server did not prove itself in 3 TLS handshakes in a row, and this host loads "
-				  "only those that its "
-		"--ca proves";
+	static const char why[] = "the server did not prove its identity in 3 TLS handshakes in a row, and this host "
+				  "loads only servers that its --ca verifies";
 
 	steps_left = 1;
 	cfg.step_timeout_ns = 600 * NS_PER_S;

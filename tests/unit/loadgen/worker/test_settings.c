@@ -71,7 +71,7 @@ static int set_up(void **state)
 TEST(settings__reduced__what_and_why)
 {
 	assert_logged((struct ep){ 512, 220, 220, 16 }, 4, 32768, 3,
-		      "worker 3: inline: 220 bytes allowed by the device of 512 asked (--inline)",
+		      "worker 3: inline: the device allows 220 of 512 bytes asked for (--inline)",
 		      "worker 3: doorbells: up to 16 sends of a connection share one (--post-list)",
 		      "worker 3: rails reduced from 4 to 2 for 32768 bytes (--stripe-min 16384)");
 }

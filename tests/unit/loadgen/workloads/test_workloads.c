@@ -58,8 +58,8 @@ TEST(check_step__figures_beyond_the_options__each_named)
 		{ { 9, 64, 1, 500 }, "--clients: 9 are not allowed in a step; allowed: 1 to 8" },
 		{ { 4, 64, 0, 500 }, "--repeat: repetition 0 is not allowed; allowed: 1 to 2" },
 		{ { 4, 64, 3, 500 }, "--repeat: repetition 3 is not allowed" },
-		{ { 4, 64, 1, 0 }, "--rate: a step at 0 a second" },
-		{ { 4, 64, 1, 501 }, "--rate: a step at 501 a second" },
+		{ { 4, 64, 1, 0 }, "--rate: 0 operations a second" },
+		{ { 4, 64, 1, 501 }, "--rate: 501 operations a second" },
 	};
 	struct step_figures fits = { 8, 64, 2, 500 };
 	char err[256];

@@ -203,9 +203,9 @@ TEST(check__devices_and_addresses__as_many_of_each)
 	assert_check_takes("--device rxe1,rxe0 --bind 10.78.0.1,10.77.0.1");
 	assert_string_equal(c.rails[0].device, "rxe1");
 	assert_int_equal(c.rails[0].addr.ss.ss_family, AF_INET);
-	assert_check_refuses("--device rxe0,rxe1 --bind 10.77.0.1", "--device and --bind: 2 and 1 of them; allowed: "
-			     "an address for each device, in the same order");
-	assert_check_refuses("--device rxe0 --bind 10.77.0.1,10.78.0.1", "--device and --bind: 1 and 2");
+	assert_check_refuses("--device rxe0,rxe1 --bind 10.77.0.1", "--device and --bind: the lists have 2 and 1 "
+			     "entries; allowed: an address for each device, in the same order");
+	assert_check_refuses("--device rxe0 --bind 10.77.0.1,10.78.0.1", "--device and --bind: the lists have 1 and 2");
 }
 
 TEST(check__rdma_ports_of_several_rails__count_together)

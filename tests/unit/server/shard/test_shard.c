@@ -295,7 +295,7 @@ TEST(rails__port_taken_on_the_second__said)
 	fd = take_port("127.0.0.2");
 	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -EADDRINUSE);
 	assert_says(err, "127.0.0.2");
-	assert_says(err, "the port that the system chose for the first rail is taken here");
+	assert_says(err, "the port that the system chose for the first rail is taken on this address");
 	srv.cfg.tls_port = srv.server.tls_port;
 	assert_int_equal(shard_new(&srv.server, 1, &second, err, sizeof(err)), -EADDRINUSE);
 	assert_says(err, "another program has this port");
