@@ -32,7 +32,7 @@ enum step_pools {
 extern const char *const step_pools_names[];	/* unknown, restored, not_restored */
 
 #define STEP_WORKERS_MAX 256	/* maximum of --threads */
-#define STEP_HOSTS_MAX 4096	/* maximum number of load hosts in a run */
+#define STEP_HOSTS_MAX 4096	/* most load hosts that a step can hold; a run has fewer (CLUSTER_HOSTS_MAX) */
 
 /* Counters of generator and server at one moment. */
 struct step_moment {

@@ -280,7 +280,7 @@ static void check_room(struct reader *r, const struct step *into)
 		    step_field_get_whole(f, into, 0) + step_field_get_whole(f, r->step, 0) > UINT32_MAX)
 			damaged(r, f->name, "makes the sum over the hosts greater than %u", UINT32_MAX);
 	if (into->hosts.n == STEP_HOSTS_MAX || r->rank >= STEP_HOSTS_MAX)
-		damaged(r, "pack", "is from more hosts than a run can have: %d", STEP_HOSTS_MAX);
+		damaged(r, "pack", "is from more hosts than a step can hold: %d", STEP_HOSTS_MAX);
 }
 
 /* --- adding --- */
