@@ -121,8 +121,8 @@ static int run_task(struct task *t, int argc, char **argv)
 	return t->suite ? suite_run(t->suite, &t->cfg, argc, argv) : run_once(&t->cfg, argc, argv, true, NULL);
 }
 
-/* Gives every run of the task the team of hosts that met. False, with a line in `err`: one of the runs would load a
- * server that this host must not load, so that none begins. */
+/* Gives every run of the task the team of hosts that met. False, with a line in `err`, if one of the runs would load a
+ * server that this host must not load; then no run may begin. */
 static bool apply_fleet(struct meeting *m, struct task *t, char *err, size_t err_size)
 {
 	bool allowed = meeting_apply(m, &t->cfg, err, err_size);
@@ -133,7 +133,7 @@ static bool apply_fleet(struct meeting *m, struct task *t, char *err, size_t err
 	return allowed;
 }
 
-/* Member: replaces the task by that of the leader's options together with its own. Leader: keeps the task. */
+/* Member: replaces the task by one made of the leader's options and this host's own. Leader: keeps the task. */
 static bool take_over(struct meeting *m, struct task *t, int *status)
 {
 	if (!m->argv)
@@ -155,7 +155,7 @@ static int run_with_hosts(struct task *t, int argc, char **argv)
 		log_error("%s", err);
 		why = "it does not understand the leader's options";
 	} else if (!take_over(&m, t, &status)) {
-		why = "it does not take the leader's options";
+		why = "it does not accept the leader's options";
 	} else if (!apply_fleet(&m, t, err, sizeof(err))) {
 		log_error("%s", err);
 		why = err;

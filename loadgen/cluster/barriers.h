@@ -13,7 +13,7 @@
 #define BARRIERS_KEPT		16	/* full barriers whose notes are kept */
 #define BARRIERS_OF_HOST_MAX	32	/* barriers at which one host may wait at a time */
 #define BARRIERS_HOST_BYTES	(96u << 20)	/* memory for one host at all barriers (CLUSTER_NOTE_MAX limits text) */
-#define BARRIERS_BYTES		(1u << 30)	/* memory for all hosts: bytes_max of a run */
+#define BARRIERS_BYTES		(1u << 30)	/* a run's bytes_max: memory for the notes of all hosts */
 #define BARRIER_PARTS_MAX	32	/* parts of a note that does not fit into one value */
 
 struct barriers;
@@ -28,8 +28,8 @@ bool barrier_name_is_good(const char *name);
  * the note comes in that many parts, even before the arrival. A second arrival changes nothing. Returns 0, or
  * -EINVAL	no such rank, a bad name, too many parts, or an invalid note (the host has arrived without it)
  * -EDQUOT	this host is already at BARRIERS_OF_HOST_MAX barriers; nothing has changed
- * -EFBIG	its notes would take more than BARRIERS_HOST_BYTES (the host has arrived without this note)
- * -ENOSPC	the notes of all hosts would take more than bytes_max (arrived without this note)
+ * -EFBIG	this host's notes would take more than BARRIERS_HOST_BYTES (the host has arrived without this note)
+ * -ENOSPC	the notes of all hosts would take more than bytes_max (the host has arrived without this note)
  * -ENOMEM */
 int barriers_arrive(struct barriers *b, const char *name, uint32_t rank, uint32_t parts, const void *note, size_t bytes)
 	__attribute__((warn_unused_result));
@@ -44,8 +44,8 @@ bool barriers_is_at(const struct barriers *b, const char *name, uint32_t rank);
  * The name is borrowed until the barrier is forgotten. */
 const char *barriers_next_full(struct barriers *b, bool (*waits_for)(void *arg, uint32_t rank), void *arg);
 
-/* The oldest barrier, if more than BARRIERS_KEPT are full: it is to be forgotten, even if it never became full (hosts
- * skip barriers when a step is cut short). NULL: none. The name is borrowed until the barrier is forgotten. */
+/* The oldest barrier, if more than BARRIERS_KEPT barriers are full; else NULL. The caller must forget it, even if it is
+ * not full, because hosts skip barriers when a step is cut short. The name is borrowed until then. */
 const char *barriers_next_old(const struct barriers *b);
 
 const json_t *barriers_note(const struct barriers *b, const char *name, uint32_t rank);

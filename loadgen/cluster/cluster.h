@@ -25,7 +25,7 @@ struct cluster_config {
 	struct etcd_config etcd;	/* its lease_ns: a host that is silent for that long is lost */
 	uint32_t hosts;		/* number of hosts in the run; 0: the leader decides */
 	uint64_t join_timeout_ns;	/* longest wait for the membership to be sealed */
-	bool leads;		/* this host becomes rank 0, even if others came first */
+	bool leads;		/* this host becomes rank 0, even if other hosts joined earlier */
 	bool joins;		/* this host never becomes rank 0 */
 	bool go_on_after_loss;	/* barriers do not wait for hosts that are lost */
 };
@@ -36,8 +36,8 @@ struct cluster_events {
 	/* Every host, including the leader: the leader opened `barrier`. `what` is the leader's message, borrowed; NULL
 	 * if there is none. at_ns: when to continue, by this host's CLOCK_MONOTONIC; 0: at once. */
 	void (*on_go)(void *arg, const char *barrier, json_t *what, uint64_t at_ns);
-	/* The host of this rank is lost (its lease is gone) or left early; `why` is a sentence that names it. Not
-	 * called for the leader: a run ends with its leader (on_out). */
+	/* The host of this rank is lost (its lease expired) or left early; `why` is a sentence that names the host.
+	 * Not called for the leader, because the loss of the leader ends the run (on_out). */
 	void (*on_lost)(void *arg, uint32_t rank, const char *why);
 	/* This host is out of the run: its lease expired, etcd was out of reach for longer than the lease, or the
 	 * leader was lost or left. It is the last event. */

@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "loadgen/cluster/value.h"
 
-#define STALE_S		1.0		/* after a guard failed: time for the watch to report the reason */
+#define STALE_S		1.0		/* how long the watch may take to report why a guard failed */
 
 /* ---- Reporting */
 
@@ -105,7 +105,7 @@ static void on_stale(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
 	(void)loop;
 	(void)revents;
-	cluster_be_out(w->data, -ECONNRESET, "this host is no longer in the run: its key, or the run's, is gone");
+	cluster_be_out(w->data, -ECONNRESET, "this host is no longer in the run: its key or the run's key is gone");
 }
 
 void cluster_write_key(struct cluster *c, const struct etcd_write *w, etcd_done_fn *done)

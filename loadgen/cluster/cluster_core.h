@@ -98,7 +98,7 @@ struct cluster {
 	char clock_barrier[BARRIER_NAME_MAX + 1];
 	int64_t offset_ns;
 	uint64_t error_ns;
-	/* Leader: the rank whose clock requests are answered now (0: none), how many were, and all requests by rank. */
+	/* Leader: the rank whose clock requests it answers now (0: none), the answers so far, all requests by rank. */
 	uint32_t turn, turn_rounds;
 	struct ev_timer turn_ends;
 	struct question questions[CLUSTER_HOSTS_MAX];
@@ -127,7 +127,7 @@ void cluster_on_written(void *arg, enum etcd_status status, const char *why);
 void cluster_watch(struct cluster *c, const char *prefix, const struct etcd_watch_events *events);
 /* Reads a decimal number of at most `max` in a key and moves *text behind it. */
 bool cluster_read_number(const char **text, uint32_t max, uint32_t *out);
-/* Handles a message of the host with this rank. Entries from etcd, here and below, may contain anything. */
+/* Handles a message of the host with this rank. This and all other entries from etcd may contain anything. */
 void cluster_on_said(struct cluster *c, uint32_t rank, const struct etcd_entry *e);
 bool cluster_is_leader(const struct cluster *c);
 /* True if the host is lost or has left. */
@@ -135,7 +135,7 @@ bool cluster_is_absent(const struct cluster *c, uint32_t rank);
 
 /* ---- cluster_gates.c */
 
-/* How a host went: its key is gone (`why` NULL), it left (`why` NULL: its part is over), or the leader removed it. */
+/* Why a host is gone: its key expired (`why` NULL), it left (`why` NULL: after its part), or the leader removed it. */
 enum loss { LOSS_SILENT, LOSS_LEFT, LOSS_PUT_OUT };
 /* Records that the host of this rank is gone. Later calls for it do nothing. */
 void cluster_lose(struct cluster *c, uint32_t rank, enum loss how, const char *why);

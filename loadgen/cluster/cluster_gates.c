@@ -163,7 +163,7 @@ static bool split_key(struct cluster *c, const char *rest, char name[BARRIER_NAM
 	return false;
 }
 
-/* "+N" means N parts; neither JSON nor compressed data begins with '+'. UINT32_MAX if N is invalid, 0 without "+". */
+/* Parts of the note, announced by the arrival as "+N"; 0 without "+", which begins no note; UINT32_MAX: invalid N. */
 static uint32_t parts_of(const struct etcd_entry *e)
 {
 	const char *text = e->value;
@@ -300,7 +300,7 @@ void cluster_go(struct cluster *c, const char *barrier, json_t *what, uint64_t i
 			   CLUSTER_NOTE_MAX, cluster_on_written);
 }
 
-/* When to continue, by this host's clock. Without an offset, or with an implausible time: in_ns from now. */
+/* Converts the leader's time at_ns to this host's clock. If the offset is unknown or at_ns implausible: now + in_ns. */
 static uint64_t when(const struct cluster *c, json_int_t at_ns, json_int_t in_ns)
 {
 	uint64_t latest = clock_now_ns() + (uint64_t)in_ns;

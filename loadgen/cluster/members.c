@@ -97,7 +97,7 @@ static void write_seal(struct cluster *c, json_t *hosts)
 
 /* ---- The leader's part before the seal */
 
-/* Anybody who can write to etcd can add candidates without end, so only the first few refusals are logged. */
+/* Anybody who can write to etcd can add any number of candidates, so only the first few refusals are logged. */
 static void refuse(struct cluster *c, struct candidate *x, const char *why)
 {
 	char key[96], name[HOST_NAME_BYTES], shown[CLUSTER_TEXT_MAX];
@@ -211,7 +211,7 @@ const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]
 	char name[HOST_NAME_BYTES];
 
 	if (!leader) {
-		snprintf(text, CLUSTER_TEXT_MAX, "no host that may lead the run has come, only %u with --join",
+		snprintf(text, CLUSTER_TEXT_MAX, "no host that may lead the run has joined, only %u with --join",
 			 c->candidates.count);
 		return text;
 	}
@@ -222,7 +222,7 @@ const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]
 		snprintf(text, CLUSTER_TEXT_MAX, "%u of %u hosts are here", here, entry_hosts(leader->entry));
 	else
 		snprintf(text, CLUSTER_TEXT_MAX,
-			 "host %s, which leads the run of %u hosts, has not begun it; %u hosts have come", name,
+			 "host %s, which leads the run of %u hosts, has not begun it; %u hosts have joined", name,
 			 entry_hosts(leader->entry), c->candidates.count);
 	return text;
 }
@@ -340,7 +340,7 @@ static void say_too_late(struct cluster *c, const json_t *seal, int64_t written)
 	cluster_be_out(c, -EACCES, why);
 }
 
-/* Takes over the `about` of the candidates. A member whose key is gone already is lost. */
+/* Moves `about` from the candidates to the members. A member whose key no longer exists is lost. */
 static void settle_hosts(struct cluster *c)
 {
 	for (uint32_t rank = 0; rank < c->host_count; rank++) {

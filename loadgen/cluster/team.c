@@ -69,7 +69,7 @@ static void be_out(struct team *t, const char *why)
 		ev_break(t->loop, EVBREAK_ALL);
 }
 
-/* Drops go messages of earlier runs, and of steps before the previous one: nobody asks for them any more. */
+/* Drops go messages that nobody reads any more: those of earlier runs, and of steps before the previous one. */
 static void drop_older(struct team *t, uint32_t step)
 {
 	unsigned run, its_step;

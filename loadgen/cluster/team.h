@@ -51,7 +51,7 @@ struct team {
 	bool go_on_after_loss;
 	uint64_t max_skew_ns;
 	uint32_t run;			/* number of the running run, from 1; 0: none yet */
-	json_t *gone;			/* go messages by the cluster's name of the barrier */
+	json_t *gone;			/* go messages; the keys are the cluster's names of the barriers */
 	char gathered[BARRIER_NAME_MAX + 1];	/* the last barrier at which all hosts arrived */
 	const struct team_events *events;	/* callbacks of the running run; NULL between two runs */
 	void *arg;
@@ -75,14 +75,14 @@ static inline bool team_leads(const struct team *t)
 	return !t || t->rank == 0;
 }
 
-/* True if no further run can follow: this host is out, or a host was lost and that ends the command. */
+/* True if no further run can follow: this host is out, or a host was lost and --on-host-loss is `stop`. */
 static inline bool team_is_over(const struct team *t)
 {
 	return t && (t->out || (t->n_lost > 0 && !t->go_on_after_loss));
 }
 
-/* Takes this host out, because it cannot run what the others do, and tells them why; it begins no further run. Leaving
- * the cluster blocks, so during a run it is put off until team_end_run. */
+/* Takes this host out of this and all further runs, because it cannot do what the other hosts do, and tells them why.
+ * Leaving the cluster blocks, so a host that quits during a run leaves only in team_end_run. */
 void team_quit(struct team *t, const char *why);
 
 /* A run begins or ends on this host. */
@@ -100,7 +100,7 @@ void team_compare_clocks(struct team *t, uint32_t step, const char *name);
 void team_go(struct team *t, uint32_t step, const char *name, json_t *what, uint64_t in_ns);
 /* The message with which the leader opened the barrier, borrowed; NULL: the barrier is not open yet. */
 json_t *team_gone(const struct team *t, uint32_t step, const char *name);
-/* How much longer the leader may be silent; 0: give up on it, for the reason that team_silence_text returns. */
+/* How much longer the leader may be silent; 0: give the leader up, for the reason that team_silence_text returns. */
 uint64_t team_patience_ns(const struct team *t);
 const char *team_silence_text(const struct team *t, char *text, size_t size);
 /* Leader: removes hosts that have not arrived at the barrier from the run for `why`. Each is reported as lost. */

@@ -12,7 +12,7 @@
  * NULL when out of memory, or if the text has more than `text_max` bytes. */
 void *value_pack(const json_t *document, size_t text_max, size_t *bytes) __attribute__((warn_unused_result));
 
-/* Returns the document in such bytes; the caller owns the reference. NULL: the bytes are invalid, the text has more
+/* Reads the output of value_pack; the caller owns the reference. NULL: the bytes are invalid, the text has more
  * than `text_max` bytes, the document would take more than `memory_max` bytes (estimated by json_text_memory), or
  * memory ran out. *memory (unless NULL) gets the estimate, even one above the limit; 0 if the bytes contain no text. */
 json_t *value_unpack(const void *value, size_t bytes, size_t text_max, size_t memory_max, size_t *memory)

@@ -40,7 +40,7 @@ extern const char *const loadgen_arrival_names[];	/* in the order of the enum, N
 enum operation { OPERATION_WRITE, OPERATION_SEND, OPERATION_READ, OPERATION_WRITE_IMM };
 extern const char *const loadgen_operation_names[];
 
-/* The action of a run that has lost a load host. */
+/* Whether a run that has lost a load host stops or continues. */
 enum host_loss { HOST_LOSS_STOP, HOST_LOSS_CONTINUE };
 
 /* The ratio of the operations of --workload mixed. */
@@ -97,7 +97,7 @@ struct loadgen_config {
 	const char *join, *cluster;	/* URL of --join; of --cluster; NULL: not given */
 	const char *token_file;		/* file with the token of the etcd; NULL: environment or URL */
 	const char *etcd_ca, *etcd_cert, *etcd_key, *etcd_listen;
-	uint64_t lease_ns;		/* a host that is silent for that long is lost */
+	uint64_t lease_ns;		/* a host that does not refresh its lease for so long is lost */
 	uint64_t join_timeout_ns;
 	uint64_t max_skew_ns;		/* largest difference between the hosts' starts of measuring */
 	int on_host_loss;		/* enum host_loss */
@@ -126,7 +126,7 @@ struct loadgen_config {
 	int log_level;
 	int report;			/* 1: make the report at the end */
 	bool quiet, verify, details;
-	bool trace_each;		/* one of several runs: put the run's name into that of the trace file */
+	bool trace_each;		/* one of several runs: the name of the trace file has the run's name in it */
 	bool allow_redirect;		/* follow a GRANT that names another host */
 	const char *from;		/* plan: folder of an earlier run; NULL: none */
 	bool plan;			/* `performance_test plan`: nothing is run */

@@ -7,7 +7,7 @@
 
 enum deal {
 	DEAL_ROUND_ROBIN,	/* each server gets the same number, the first ones one more */
-	DEAL_FIRST,		/* the first server gets as many as it has room for, then the next */
+	DEAL_FIRST,		/* each server in turn gets as many as it has room for */
 	DEAL_RANDOM,		/* each client draws its server, by the seed */
 };
 extern const char *const deal_names[];	/* in the order of the enum, NULL-terminated */

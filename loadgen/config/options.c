@@ -27,8 +27,8 @@ const char *const loadgen_workload_names[] = { LOADGEN_WORKLOADS(X) NULL };
 
 static const struct opts_group groups[] = {
 	{ "load", "What the clients do" },
-	{ "clients", "How many clients, which runs and what they must meet" },
-	{ "time", "How long" },
+	{ "clients", "Number of clients, kinds of run, criteria" },
+	{ "time", "Durations and stop conditions" },
 	{ "where", "Server, devices and threads" },
 	{ "connecting", "How clients connect" },
 	{ "data", "Data path; a server of our own gets the same settings" },
@@ -47,13 +47,13 @@ static const struct opt options[] = {
 	  .more = "Not with the workloads `connect` and `idle`." },
 	{ .name = "allow-redirect", .group = "where", .type = OPT_FLAG, .offset = AT(allow_redirect), .per_host = true,
 	  .help = "Connect even if a server's GRANT names another host than its own.",
-	  .more = "This happens behind an address translation. Without this option such a GRANT is refused "
-	  "(`protocol:redirected`). Each load host has an option of its own." },
+	  .more = "A server behind network address translation (NAT) sends such a GRANT. Without this option the "
+	  "client fails (`protocol:redirected`). Load hosts do not take this option over from the leader." },
 	{ .name = "allow-server", .group = "hosts", .type = OPT_STRING, .offset = AT(allow_server),
 	  .metavar = "HOST[:PORT],...", .def_words = "any whose certificate the CA proves", .needs = "join|cluster",
 	  .per_host = true, .help = "Servers that this host may load, at most 16.",
-	  .more = "Written as in the leader's `--server` or `--targets`; without a port, any port of that host. If a "
-	  "run of the leader's loads another server, this host leaves and says so." },
+	  .more = "Written as in the leader's `--server` or `--targets`; without a port, any port of that host. If the "
+	  "leader's run loads any other server, this host leaves the run and says why." },
 	{ .name = "arrival", .group = "load", .type = OPT_CHOICE, .offset = AT(arrival),
 	  .choices = loadgen_arrival_names, .metavar = "SPACING", .def = "even",
 	  .needs = "rate|rate-per-client|find-rate",
@@ -71,7 +71,7 @@ static const struct opt options[] = {
 	  .metavar = "RATE", .def = "0",
 	  .help = "Clients per second that leave and come back immediately while the workload runs.",
 	  .more = "They leave in turn. At most `--connect-concurrency` come back at the same time; the others wait for "
-	  "their turn. If all are away when one is due to leave, the next one that comes back leaves." },
+	  "their turn. If no client is connected when one is due to leave, the next that comes back leaves again." },
 	{ .name = "clients", .group = "clients", .type = OPT_UINT, .offset = AT(clients), .min = 1,
 	  .max = LOADGEN_CLIENTS_MAX, .metavar = "N", .def = "100", .excludes = "steps", .common = true,
 	  .help = "Ramp up to N clients: 10, 100, 500, 1000, 5000, 10000.",
@@ -81,13 +81,13 @@ static const struct opt options[] = {
 	  .metavar = "etcd://HOST:PORT/RUN", .needs = "server|targets",
 	  .excludes = "lead,join,environment=vm,environment=netns", .per_host = true,
 	  .help = "Run on --hosts hosts that meet at this etcd under the name RUN.",
-	  .more = "The same command is started on each host. The first to come leads: it has the run's table, files "
+	  .more = "Start the same command on each host. The first host to join leads the run and has its table, files "
 	  "and report." },
 	{ .name = "coalesce", .group = "load", .type = OPT_UINT, .offset = AT(coalesce), .min = 1,
 	  .max = MSG_JOINED_MAX, .metavar = "N", .def = "1",
 	  .help = "Maximum number of messages packed into one SEND (--workload small).",
 	  .more = "Only messages that are due at the same moment share a SEND (docs/workloads.md). The N messages "
-	  "together may have 1M. A server of our own gets a `--message-size` of N messages." },
+	  "together may have at most 1M. A server of our own gets a `--message-size` of N messages." },
 	{ .name = "compare", .group = "clients", .type = OPT_TEXTS, .offset = AT(compare), .metavar = "KEY=A,B,...",
 	  .common = true, .help = "Run once with each value of the option KEY, and compare.",
 	  .more = "KEY has 2 to 8 values, each of which is compared with the first. The runs take turns, `--repeat` "
@@ -104,8 +104,8 @@ static const struct opt options[] = {
 	{ .name = "connect-concurrency", .group = "connecting", .type = OPT_UINT, .offset = AT(connect_concurrency),
 	  .min = 1, .max = LOADGEN_CLIENTS_MAX, .metavar = "N", .def = "32",
 	  .help = "Maximum number of connections being made at once.",
-	  .more = "They are divided among the workers, rounded up. Each worker starts with 8, and has fewer while "
-	  "there are timeouts or `busy` answers (docs/results.md, \"Pacing\")." },
+	  .more = "They are divided among the workers, rounded up. Each worker starts with 8, and makes fewer at once "
+	  "while there are timeouts or `busy` answers (docs/results.md, \"Pacing\")." },
 	{ .name = "connect-rate", .group = "connecting", .type = OPT_UINT, .offset = AT(connect_rate), .min = 0,
 	  .max = 1000000, .metavar = "N", .def = "0",
 	  .help = "Connections to start per second; 0: as many as --connect-concurrency allows.",
@@ -113,13 +113,13 @@ static const struct opt options[] = {
 	{ .name = "connect-retries", .group = "connecting", .type = OPT_UINT, .offset = AT(connect_retries), .min = 0,
 	  .max = 1000, .metavar = "N", .def = "8",
 	  .help = "Number of further attempts after a timeout, a `busy` answer or a closed connection.",
-	  .more = "They are made if a connection timed out, was refused as `busy`, or was closed by the server in the "
-	  "TLS handshake or the exchange of PSNs. With `--phased` each client tries once." },
+	  .more = "A client tries again if its connection timed out, was refused as `busy`, or was closed by the "
+	  "server in the TLS handshake or the exchange of PSNs. With `--phased` each client tries once." },
 	{ .name = "cpu-floor", .group = "time", .type = OPT_UINT, .offset = AT(cpu_floor_percent), .min = 0, .max = 99,
 	  .metavar = "PERCENT", .def = "0",
 	  .help = "Stop when either machine has less than this share of its CPU time idle; 0: never.",
-	  .more = "The share is that of 5 s (docs/results.md, \"Stop reasons\"). It takes a `--sample-interval` above "
-	  "0." },
+	  .more = "The share is measured over 5 s (docs/results.md, \"Stop reasons\"), and only with a "
+	  "`--sample-interval` above 0." },
 	TUNING_OPT_CPU_LIST(TUNING_AT),
 	TUNING_OPT_CQ_DEPTH(TUNING_AT),
 	{ .name = "crl", .group = "where", .type = OPT_STRING, .offset = AT(crl), .metavar = "FILE", .per_host = true,
@@ -133,12 +133,12 @@ static const struct opt options[] = {
 	  .metavar = "HOW", .def = "round-robin", .needs = "targets",
 	  .help = "How clients are dealt to several --targets.",
 	  .more = "round-robin: each server gets the same number, the first ones one more. first: the first server "
-	  "gets as many as it has room for (its `--max-clients` and `--max-per-address`, less those that are there "
-	  "when the run begins), then the next one; the last server gets all that are left, and refuses them. random: "
-	  "each client has a server of its own, by `--seed`, the same one in every step." },
+	  "gets as many as it has room for (its `--max-clients` and `--max-per-address`, less the clients that "
+	  "it has when the run begins), then the next one; the last server gets all that are left, and refuses them. "
+	  "random: each client draws its server at random (`--seed`) and has the same one in every step." },
 	{ .name = "details", .group = "output", .type = OPT_FLAG, .offset = AT(details), .per_host = true,
 	  .per_suite = true, .common = true, .help = "Print the whole report at the end, not its summary.",
-	  .more = "It is what `performance_test report` prints. With `--report off` there is only the summary." },
+	  .more = "It is the output of `performance_test report`. With `--report off` there is only the summary." },
 	{ .name = "device", .group = "where", .type = OPT_STRING, .offset = AT(device), .metavar = "NAME,...",
 	  .per_host = true, .excludes = "environment=vm,environment=netns",
 	  .def_words = "the one that reaches the server",
@@ -153,10 +153,10 @@ static const struct opt options[] = {
 	{ .name = "environment", .group = "where", .type = OPT_CHOICE, .offset = AT(environment), .per_host = true,
 	  .per_suite = true, .choices = environment_names, .metavar = "WHERE", .def = "auto",
 	  .help = "Run on this machine (native), or over Soft-RoCE in a micro-VM (vm) or a network namespace (netns).",
-	  .more = "auto takes one of the two if the machine has no RDMA device and none of `--server`, `--targets` and "
-	  "`--device` is given: the namespace, which is as fast as the machine, for root on a kernel that has rdma_rxe "
-	  "(docs/soft-roce.md), else the micro-VM. It does not with `--transport tcp` or `tls`, or with several load "
-	  "hosts." },
+	  .more = "auto leaves the machine only if it has no RDMA device, none of `--server`, `--targets` and "
+	  "`--device` is given, the transport is not `tcp` or `tls`, and there is one load host. It then takes the "
+	  "namespace, which is as fast as the machine, for root on a kernel that has rdma_rxe (docs/soft-roce.md), "
+	  "else the micro-VM." },
 	{ .name = "etcd-ca", .group = "hosts", .type = OPT_STRING, .offset = AT(etcd_ca), .metavar = "FILE",
 	  .needs = "lead|join|cluster", .per_host = true,
 	  .help = "CA certificate (PEM) of an etcd with TLS (etcds://...).",
@@ -174,16 +174,16 @@ static const struct opt options[] = {
 	{ .name = "find-rate", .group = "clients", .type = OPT_FLAG, .offset = AT(find_rate), .needs = "slo",
 	  .excludes = "find-capacity,rate-per-client,repeat,compare,compare-set,cycles,phased",
 	  .help = "Find the highest rate of operations that meets --slo.",
-	  .more = "It looks within `--rate A-B`, or from 1,000 a second on, with one number of clients and one "
+	  .more = "It searches within `--rate A-B`, or from 1,000 a second up, with one number of clients and one "
 	  "`--message-size` (docs/capacity.md)." },
 	{ .name = "floor", .group = "clients", .type = OPT_UINT, .offset = AT(floor), .min = 0, .max = 1000,
 	  .metavar = "N", .def = "5",
 	  .help = "Clients that connect one at a time before and after the steps, to measure the shortest connection "
 	  "time.",
-	  .more = "They also connect after a step that did not hold all "
-	  "its clients (docs/results.md, \"One at a time\"). With 0 it is not known whether a failure was graceful. A "
-	  "search (`--find-capacity`, `--find-rate`) has none. `--memory-floor` and `--cpu-floor` are limits of the "
-	  "machines, not times." },
+	  .more = "They also connect after a step that did not hold all its clients (docs/results.md, \"One at a "
+	  "time\"). With 0 it is not known whether a failure was graceful. A search (`--find-capacity`, "
+	  "`--find-rate`) connects none of them. `--memory-floor` and `--cpu-floor` are limits of the machines, not "
+	  "times." },
 	{ .name = "from", .group = "output", .type = OPT_STRING, .offset = AT(from), .metavar = "DIR|measure",
 	  .help = "plan only: take the CPU time of messages and connections from the run in DIR, or measure it (3 s).",
 	  .more = "The transport, workload and message size of the run in DIR must be those of the plan. `measure` "
@@ -193,12 +193,12 @@ static const struct opt options[] = {
 	{ .name = "hosts", .group = "hosts", .type = OPT_UINT, .offset = AT(hosts), .min = 1, .max = HOSTS_MAX,
 	  .metavar = "N", .def = "1", .needs = "lead|join|cluster",
 	  .help = "Number of load hosts that share the clients of the run.",
-	  .more = "`--threads` is that of each host; rates, `--connect-concurrency`, `--churn` and `--cycles` are "
-	  "those of all hosts together." },
+	  .more = "`--threads` is for each host; rates, `--connect-concurrency`, `--churn` and `--cycles` are "
+	  "totals over all hosts." },
 	{ .name = "inflight", .group = "load", .type = OPT_UINT, .offset = AT(inflight), .min = 1, .max = 128,
 	  .metavar = "N", .def_words = "by workload", .help = "Operations that each client keeps in flight.",
 	  .more = "With `duplex`, in each direction. Clients need as many credits (for `--coalesce` and the open loop "
-	  "see docs/workloads.md): a server that cannot grant them refuses, and names the option to raise." },
+	  "see docs/workloads.md): a server that cannot grant them refuses the client and names the option to raise." },
 	TUNING_OPT_INLINE(TUNING_AT),
 	{ .name = "iterations", .group = "time", .type = OPT_UINT, .offset = AT(iterations), .min = 1,
 	  .max = 1000000000, .metavar = "N", .excludes = "duration,warmup,churn,cycles",
@@ -209,8 +209,8 @@ static const struct opt options[] = {
 	  .metavar = "etcd://HOST:PORT/RUN?token=...", .excludes = "lead,cluster,environment=vm,environment=netns",
 	  .per_host = true,
 	  .help = "Take part in the run of the host that printed this URL (--lead), with its options.",
-	  .more = "An option given here must have the leader's value, unless it is one that each host has for itself "
-	  "(files, devices, CPUs, what is printed)." },
+	  .more = "An option given here must have the leader's value, except options that each host sets for itself "
+	  "(files, devices, CPUs, output)." },
 	{ .name = "join-timeout", .group = "hosts", .type = OPT_DURATION, .offset = AT(join_timeout_ns),
 	  .min = NS_PER_S, .max = 86400 * NS_PER_S, .metavar = "SECONDS", .def = "300", .per_host = true,
 	  .help = "Longest time to wait until all --hosts hosts are there." },
@@ -221,8 +221,8 @@ static const struct opt options[] = {
 	{ .name = "judge", .group = "clients", .type = OPT_CHOICE, .offset = AT(judge), .choices = loadgen_judge_names,
 	  .metavar = "auto|all", .def = "auto",
 	  .help = "Criteria to judge; auto leaves out times on emulated CPUs and software RDMA.",
-	  .more = "What is not judged is shown (`not judged`, docs/results.md, \"Verdict\") and does not count for the "
-	  "exit status. Objectives (`--slo`) are always judged." },
+	  .more = "A criterion that is not judged is shown (`not judged`, docs/results.md, \"Verdict\") and does not "
+	  "affect the exit status. Objectives (`--slo`) are always judged." },
 	{ .name = "junit", .group = "output", .type = OPT_STRING, .offset = AT(junit), .metavar = "FILE",
 	  .per_host = true, .per_suite = true,
 	  .help = "Write the verdict to FILE as test cases in JUnit's XML, which CI systems read.",
@@ -240,18 +240,18 @@ static const struct opt options[] = {
 	  .help = "Which messages to log to stderr.", .more = "A server of our own logs to server.log." },
 	{ .name = "max-skew", .group = "hosts", .type = OPT_DURATION, .offset = AT(max_skew_ns), .min = NS_PER_MS,
 	  .max = 60 * NS_PER_S, .metavar = "SECONDS", .def = "0.1",
-	  .help = "A step whose hosts began to measure further apart than this is marked.",
+	  .help = "Mark steps whose hosts began to measure further apart than this.",
 	  .more = "The flag is `skew` (docs/results.md)." },
 	{ .name = "max-steal", .group = "time", .type = OPT_UINT, .offset = AT(max_steal_percent), .min = 0,
 	  .max = 100, .metavar = "PERCENT", .def = "1",
-	  .help = "A step from which a hypervisor took more of a machine's CPU time than this is marked.",
+	  .help = "Mark steps in which a hypervisor took more than this share of a machine's CPU time.",
 	  .more = "The flag is `cpu_stolen`, and the step confirms nothing (docs/results.md, \"Validity flags\"). On a "
-	  "machine that always loses some, a larger share lets steps be judged; their figures are then those of a "
-	  "slower machine." },
+	  "machine that always loses some CPU time, a larger share lets steps be judged; their figures are then those "
+	  "of a slower machine." },
 	{ .name = "memory-floor", .group = "time", .type = OPT_UINT, .offset = AT(memory_floor_percent), .min = 0,
 	  .max = 99, .metavar = "PERCENT", .def = "5",
 	  .help = "Stop when either machine has less than this share of its memory available; 0: never.",
-	  .more = "With `--sample-interval 0` it is not known, and the run goes on (docs/results.md, \"Stop "
+	  .more = "With `--sample-interval 0` this share is not known, and the run goes on (docs/results.md, \"Stop "
 	  "reasons\")." },
 	{ .name = "message-auth", .group = "load", .type = OPT_FLAG, .offset = AT(message_auth),
 	  .help = "Put a tag of 16 bytes at the end of every message, with keys from TLS.",
@@ -263,7 +263,7 @@ static const struct opt options[] = {
 	{ .name = "metrics", .group = "output", .type = OPT_STRING, .offset = AT(metrics), .metavar = "[ADDR:]PORT",
 	  .per_host = true, .per_suite = true, .def_words = "none",
 	  .help = "Where to serve the run's metrics over HTTP, for Prometheus.",
-	  .more = "As rdma_server's option (docs/metrics.md). In a micro-VM the address is the micro-VM's, so use "
+	  .more = "As rdma_server's `--metrics` (docs/metrics.md). In a micro-VM the address is the micro-VM's, so use "
 	  "`--metrics-textfile` there." },
 	{ .name = "metrics-textfile", .group = "output", .type = OPT_STRING, .offset = AT(metrics_textfile),
 	  .metavar = "FILE", .per_host = true, .per_suite = true,
@@ -284,7 +284,7 @@ static const struct opt options[] = {
 	  "other hosts' clients are not held." },
 	{ .name = "only", .group = "clients", .type = OPT_STRING, .offset = AT(only), .metavar = "NAME,...",
 	  .needs = "suite", .per_suite = true, .def_words = "all", .help = "Run only these entries of --suite.",
-	  .more = "NAME is an entry's name, or with the suite's, as in `fabric-latency`." },
+	  .more = "NAME is an entry's name, alone or after the suite's name as in `fabric-latency`." },
 	{ .name = "operation", .group = "load", .type = OPT_CHOICE, .offset = AT(operation),
 	  .choices = loadgen_operation_names, .metavar = "NAME", .def = "write",
 	  .help = "How --workload large moves its buffers.",
@@ -325,7 +325,7 @@ static const struct opt options[] = {
 	  "error with several devices." },
 	{ .name = "repeat", .group = "clients", .type = OPT_UINT, .offset = AT(repeat), .min = 1, .max = 100,
 	  .metavar = "N", .def = "1",
-	  .help = "How often each step is run; the result then has medians and ranges, too." },
+	  .help = "How often each step is run; from 2 on, the result also has medians and ranges." },
 	{ .name = "report", .group = "output", .type = OPT_CHOICE, .offset = AT(report), .choices = switch_names,
 	  .metavar = "on|off", .def = "on", .per_host = true, .per_suite = true,
 	  .help = "Make report.html, report.md, tables/ and charts/ in the results folder at the end." },
@@ -334,10 +334,10 @@ static const struct opt options[] = {
 	TUNING_OPT_RNR_TIMER(TUNING_AT),
 	{ .name = "sample-interval", .group = "output", .type = OPT_DURATION, .offset = AT(sample_interval_ns),
 	  .min = 0, .max = 60 * NS_PER_S, .metavar = "SECONDS", .def = "1",
-	  .help = "Time between two samples of what both machines use, at least 0.1 s; 0: none are taken.",
+	  .help = "Time between two samples of both machines' resource usage, at least 0.1 s; 0: no samples.",
 	  .more = "Samples are taken from connecting to teardown (\"resources_series\" in docs/results.md)." },
 	{ .name = "seed", .group = "load", .type = OPT_UINT, .offset = AT(seed), .min = 0, .max = UINT32_MAX,
-	  .metavar = "N", .def = "1", .help = "Seed of the message payload and of what is drawn at random.",
+	  .metavar = "N", .def = "1", .help = "Seed of message payloads and random choices.",
 	  .more = "PSNs and keys are never seeded." },
 	{ .name = "server", .group = "where", .type = OPT_STRING, .offset = AT(server), .metavar = "HOST,...",
 	  .per_suite = true, .common = true, .excludes = "targets,environment=vm,environment=netns",
@@ -371,7 +371,7 @@ static const struct opt options[] = {
 	  .help = "Number of clients of each step, in this order." },
 	{ .name = "stripe-min", .group = "load", .type = OPT_SIZE, .offset = AT(stripe_min_bytes), .min = 4096,
 	  .max = UINT64_C(2) << 30, .metavar = "BYTES", .def = "16k", .needs = "device|server",
-	  .help = "Smallest part of an operation that goes by a rail of its own.",
+	  .help = "Smallest part of an operation that gets a rail of its own.",
 	  .more = "With `--workload large` and `duplex` over several devices (docs/workloads.md, \"Rails\")." },
 	{ .name = "suite", .group = "clients", .type = OPT_STRING, .offset = AT(suite), .metavar = "FILE|NAME|all",
 	  .per_suite = true, .excludes = "compare,compare-set,find-capacity", .common = true,
@@ -386,8 +386,8 @@ static const struct opt options[] = {
 	{ .name = "threads", .group = "where", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .metavar = "N", .def_words = "CPUs that it may use, at most 8",
 	  .help = "Worker threads of the load generator.",
-	  .more = "There are never more than clients, and never fewer than `--targets`: if they are raised for that, a "
-	  "line says so." },
+	  .more = "There are at most as many as clients, and at least one for each of `--targets`: if they are raised "
+	  "for that, a line says so." },
 	{ .name = "timeout", .group = "connecting", .type = OPT_DURATION, .offset = AT(timeout_ns),
 	  .min = 10 * NS_PER_MS, .max = 600 * NS_PER_S, .metavar = "SECONDS", .def = "30",
 	  .help = "Longest time for each stage of connecting." },
@@ -407,12 +407,12 @@ static const struct opt options[] = {
 	  .help = "Write the times of every measured operation to FILE, comma-separated.",
 	  .more = "A title line, then a line for each operation: clients, bytes, repetition, client, operation, and "
 	  "when it was due, was sent and ended, in ns since the run began. The times are kept in memory until the step "
-	  "is over. With `--suite` and `--compare` each run has a file of its own, whose name has the run's before its "
+	  "is over. With `--suite` and `--compare` each run writes a file of its own, with the run's name before the "
 	  "ending: `raw.csv` becomes `raw-fabric-latency.csv`." },
 	{ .name = "trace-max", .group = "output", .type = OPT_UINT, .offset = AT(trace_max), .min = 1,
 	  .max = 1000000000, .metavar = "N", .def = "1000000", .needs = "trace", .per_host = true, .per_suite = true,
 	  .help = "Maximum number of operations of a step that each worker keeps for --trace.",
-	  .more = "Each takes 32 bytes. Further ones are counted, and a line says how many." },
+	  .more = "Each takes 32 bytes. Operations beyond the maximum are only counted, and a line says how many." },
 	TUNING_OPT_TRAFFIC_CLASS(TUNING_AT),
 	{ .name = "transport", .group = "where", .type = OPT_CHOICE, .offset = AT(transport),
 	  .choices = transport_choices, .metavar = "NAME", .def = "rdma", .common = true,
@@ -458,7 +458,7 @@ const struct opts_spec loadgen_plan_options = {
 	.hidden = "compare,compare-set,suite,junit,lead,join,cluster",
 	.usage = "[options of a run]",
 	.summary = "Says what --clients of a run with these options would need on each host, what runs out first, and\n"
-		   "what to set. It goes by the limits of devices, processes and machines and by the settings of the\n"
+		   "what to set. It uses the limits of devices, processes and machines and the settings of the\n"
 		   "server that performance_test would start or that runs on --server. Connects no client, but for\n"
 		   "--from measure. Takes the options of a run but --compare, --compare-set, --suite, --junit,\n"
 		   "--lead, --join and --cluster; --json writes the plan.",

@@ -29,7 +29,7 @@ struct targets {
 int targets_parse(const char *option, const char *list, uint16_t port, struct targets *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 
-/* True if `allowed` has the host, with this port or with port 0, which stands for any. */
+/* True if `allowed` has the host with this port, or with port 0, which stands for any port. */
 bool targets_allow(const struct targets *allowed, const char *host, uint16_t port);
 
 #endif

@@ -20,7 +20,7 @@ void connect_floor_free(struct connect_floor *f);	/* NULL-safe */
 /* Adds the attempt of one client; `st` are the counters of its worker. True if the client connected. */
 bool connect_floor_add(struct connect_floor *f, const struct worker_stats *st);
 
-/* Number of clients that tried, and of those that connected. */
+/* Number of clients that tried to connect, and number of clients that did. */
 uint32_t connect_floor_tried(const struct connect_floor *f);
 uint32_t connect_floor_connected(const struct connect_floor *f);
 

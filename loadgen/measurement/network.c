@@ -21,7 +21,7 @@ struct growth {
 	double other_packets, line_bits_per_s, used_ratio;
 };
 
-/* Seconds between two readings, by their machine's monotonic clock, which may have run for years; NAN: not known. */
+/* Seconds between two readings, by the monotonic clock of the machine that made both; NAN: not known. */
 static double window_of(const json_t *begin, const json_t *end)
 {
 	const json_t *from = json_object_get(begin, "read_ns"), *to = json_object_get(end, "read_ns");

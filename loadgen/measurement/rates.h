@@ -11,7 +11,7 @@ struct step;
 
 struct rates {
 	uint64_t attempts;		/* connection attempts that succeeded, were repeated, or finally failed */
-	uint64_t timeouts, retries, refusals;	/* of established connections and of connection attempts */
+	uint64_t timeouts, retries, refusals;	/* timeouts: of established connections, too */
 	double span_s;			/* from when the first client was due until all were told to leave; 0: not
 					 * known */
 };

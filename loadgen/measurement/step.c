@@ -266,7 +266,7 @@ void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats 
 	uint64_t held = counter_get(&st->live) + counter_get(&st->away);
 	uint64_t known = held + counter_get(&st->failed) + counter_get(&st->dropped),
 		started = counter_get(&st->attempted);
-	/* Unknown clients may have left normally. A connecting client may also count as away, and so be known. */
+	/* Clients without a known end may have left normally. A client that reconnects is in `away`, so it is known. */
 	uint64_t unknown = started - MIN(known, started);
 	uint64_t coming = MIN(unknown, counter_get(&st->connecting) + counter_get(&st->parked) +
 			      counter_get(&st->waiting));

@@ -32,7 +32,7 @@ enum step_pools {
 extern const char *const step_pools_names[];	/* unknown, restored, not_restored */
 
 #define STEP_WORKERS_MAX 256	/* maximum of --threads */
-#define STEP_HOSTS_MAX 4096	/* maximum number of load hosts in a run */
+#define STEP_HOSTS_MAX 4096	/* most load hosts that a step can hold; a run has fewer (CLUSTER_HOSTS_MAX) */
 
 /* Counters of generator and server at one moment. */
 struct step_moment {
@@ -88,7 +88,7 @@ struct step_hosts {
 	bool usage_unknown;		/* at least one host could not read its own resource usage */
 	bool has_intervals;
 	json_t *network, *connecting;	/* the generator's sides of `network`; NULL: no host was added */
-	bool host_lost;			/* a host was lost and the step went on; set by the caller, as the next two */
+	bool host_lost;			/* a host was lost; the caller sets this and the next two members */
 	uint64_t start_skew_ns;		/* between the first and the last host's start of measuring */
 	uint64_t max_skew_ns;		/* --max-skew; 0: the skew is not known */
 };
@@ -108,8 +108,8 @@ struct step_hosts {
 	X(STEP_REAL, messages_per_s, STEP_ADD) \
 	X(STEP_REAL, bytes_per_s, STEP_ADD) \
 	X(STEP_REAL, sends_per_s, STEP_ADD)	/* SENDs that carried the messages */ \
-	/* For Little's law, over the measured time: how long the operations in flight at its start and at its end had \
-	 * been in flight. Throughput x mean latency wrongly includes the first and misses the second. */ \
+	/* For Little's law, over the measured time: how long operations in flight at its start (in) and at its end \
+	 * (out) had been in flight. Throughput x mean latency wrongly includes the first and lacks the second. */ \
 	X(STEP_REAL, carried_in, STEP_ADD) \
 	X(STEP_REAL, carried_out, STEP_ADD) \
 	X(STEP_FLAG, loopback, STEP_MAX)	/* server and generator are on one machine */ \
@@ -196,8 +196,8 @@ void step_collect(struct step *s, struct worker *const *workers, uint32_t n_work
 /* Add the histograms, or the fairness sums, of a worker or a host. */
 void step_add_hists(struct step *s, const union step_hists *of);
 void step_add_fairness(struct step_fairness *to, const struct step_fairness *of);
-/* Call after step_collect for each worker whose device failed, to count the clients that were connected or connecting:
- * its thread ended with the device and cannot. `st` are the counters of the worker with this index. */
+/* Call after step_collect for each worker whose device failed. Counts its clients that were connected or connecting as
+ * dropped or failed, because the worker's thread ended with the device. `st` are the counters of that worker. */
 void step_count_gone(struct step *s, uint32_t worker, const struct worker_stats *st);
 
 /* Sets `steady` and `too_short` from the intervals. */
@@ -216,21 +216,21 @@ bool step_has_hole(const struct step *s);
 #define STEP_STALL_MEDIANS 10
 bool step_is_stalled(const struct step *s);
 
-/* step_disturbed.c: CPU time of a side in the measured time, and the part of it that it did not get; NAN: not known. */
+/* step_disturbed.c: CPU time of a side's machine in the measured time, and what the side lost of it; NAN: not known. */
 struct step_lost {
 	double window_s;	/* the measured time */
 	double machine_s;	/* CPU time of all the machine's CPUs, idle time included */
-	double stolen_s;	/* the part that the hypervisor gave to others */
+	double stolen_s;	/* the part that the hypervisor gave to other guests */
 	double throttled_s;	/* how long the group's threads were stopped for its CPU quota, added up over CPUs */
 };
-/* CPU time lost by a server between two of its reports; CPU time lost by the generator on this machine. */
+/* CPU time that a server lost between two of its reports, and CPU time that the generator lost on this machine. */
 struct step_lost step_lost_between(const json_t *begin, const json_t *end);
 struct step_lost step_lost_here(const struct step *s);
 /* Adds `machine_steal_ratio` and `cgroup_throttled_s` to a side's resources. */
 void step_add_lost(json_t *resources, struct step_lost lost);
-/* True if more than max_steal_ratio of a machine's CPU time, and one clock tick, was stolen; or if the control group's
- * threads were stopped for more than 1 % of the measured time. SIDE_GENERATOR: on any load host; SIDE_SERVER: of any
- * server. */
+/* Stolen: a hypervisor took more than max_steal_ratio of a machine's CPU time plus one clock tick. Throttled: the
+ * control group's threads were stopped for more than 1 % of the measured time. True if this holds for any load host
+ * (SIDE_GENERATOR) or for any server (SIDE_SERVER). */
 bool step_is_stolen(const struct step *s, enum series_side side);
 bool step_is_throttled(const struct step *s, enum series_side side);
 /* Records both results for this machine's generator in the step, so that step_pack sends them to the leader. */
@@ -247,7 +247,7 @@ uint32_t step_active(const struct step *s, const struct loadgen_config *cfg);
 /* With --iterations: true if fewer operations were measured than the sending clients were asked for. */
 bool step_lacks_iterations(const struct step *s, const struct loadgen_config *cfg);
 
-/* Open loop: true if more than 5 % fewer operations ended than were due: server or generator did not keep up. */
+/* Open loop: true if fewer than 95 % of the operations that were due ended: server or generator did not keep up. */
 bool step_is_behind(const struct step *s);
 
 /* Little's law: 1 - X R / (sending clients x inflight), near 0 when the figures are consistent. NAN if the number in

@@ -14,7 +14,7 @@ static double grown(const json_t *begin, const json_t *end, const char *path)
 {
 	double more = json_number_at(end, path) - json_number_at(begin, path);
 
-	return more >= 0 ? more : NAN;	/* it fell: a server on another machine has taken the place of the first */
+	return more >= 0 ? more : NAN;	/* the counter fell: a server on another machine has replaced the first */
 }
 
 struct step_lost step_lost_between(const json_t *begin, const json_t *end)

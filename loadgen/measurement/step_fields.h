@@ -20,7 +20,7 @@ struct step_field {
 	uint32_t n;		/* elements of an array; else 1 */
 };
 
-/* Fields of struct step, and of struct step_moment: counters as their growth over the measured time, gauges as at its
+/* Fields of struct step, and of struct step_moment: the growth of counters over the measured time, and gauges at its
  * end. The last entry of each table has no name. */
 extern const struct step_field step_fields[], step_moment_fields[];
 /* Fields of struct step_target, the part of a step that belongs to one of several servers. */

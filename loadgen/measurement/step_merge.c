@@ -61,7 +61,7 @@ static uint64_t get_whole(struct reader *r, const json_t *v, const char *name, u
 
 	if (json_is_integer(v) && n >= 0 && (uint64_t)n <= most)
 		return (uint64_t)n;
-	damaged(r, name, "is no whole number from 0 to %llu", (unsigned long long)most);
+	damaged(r, name, "is not a whole number from 0 to %llu", (unsigned long long)most);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static double get_real(struct reader *r, const json_t *v, const char *name)
 
 	if (json_is_number(v) && n >= 0 && n <= STEP_REAL_MOST)
 		return n;
-	damaged(r, name, "is no number from 0 to %g", STEP_REAL_MOST);
+	damaged(r, name, "is not a number from 0 to %g", STEP_REAL_MOST);
 	return 0;
 }
 
@@ -98,7 +98,7 @@ static void get_fields(struct reader *r, const struct step_field *f, const json_
 		const json_t *v = json_object_get(o, f->name);
 
 		if (f->n > 1 && json_array_size(v) != f->n)
-			damaged(r, f->name, "is no array of %u numbers", f->n);
+			damaged(r, f->name, "is not an array of %u numbers", f->n);
 		for (uint32_t i = 0; i < f->n; i++)
 			get_value(r, f, f->n > 1 ? json_array_get(v, i) : v, base, i);
 	}
@@ -111,7 +111,7 @@ static void get_hist(struct reader *r, const json_t *o, const char *name, struct
 	int ret = hist_unpack(json_object_get(o, name), h);
 
 	if (ret == -EINVAL || hist_count(h) > STEP_WHOLE_MOST)
-		damaged(r, name, "is no histogram");
+		damaged(r, name, "is not a histogram");
 	fail(r, ret);
 }
 
@@ -166,7 +166,7 @@ static void get_failures(struct reader *r, const json_t *packed, const char *nam
 static void get_streams(struct reader *r, const json_t *a)
 {
 	if (json_array_size(a) != WORKLOAD_STREAMS_MAX)
-		damaged(r, "streams", "is no array of %d", WORKLOAD_STREAMS_MAX);
+		damaged(r, "streams", "is not an array of %d elements", WORKLOAD_STREAMS_MAX);
 	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++)
 		get_fields(r, step_fairness_fields, json_array_get(a, i), &r->step->stream_fairness[i]);
 }
@@ -178,7 +178,7 @@ static void get_servers(struct reader *r, const json_t *a, uint32_t n)
 	struct step *s = r->step;
 
 	if (!json_is_array(a) || json_array_size(a) != n || n > TARGETS_MAX)
-		damaged(r, "servers", "is no array of %u", n);
+		damaged(r, "servers", "is not an array of %u elements", n);
 	if (n && !r->ret)
 		fail(r, step_make_targets(s, n, none));
 	for (uint32_t i = 0; i < n && !r->ret; i++) {
@@ -246,7 +246,7 @@ static bool nests_within(json_t *v, unsigned levels)
 static void check_own(struct reader *r, json_t *own)
 {
 	if (!json_is_object(own))
-		damaged(r, "own", "is no object");
+		damaged(r, "own", "is not an object");
 	else if (!nests_within(own, OWN_LEVELS_MAX))
 		damaged(r, "own", "is nested deeper than %d levels", OWN_LEVELS_MAX);
 	else if (json_dumpb(own, NULL, 0, JSON_COMPACT) > OWN_BYTES_MAX)
@@ -280,7 +280,7 @@ static void check_room(struct reader *r, const struct step *into)
 		    step_field_get_whole(f, into, 0) + step_field_get_whole(f, r->step, 0) > UINT32_MAX)
 			damaged(r, f->name, "makes the sum over the hosts greater than %u", UINT32_MAX);
 	if (into->hosts.n == STEP_HOSTS_MAX || r->rank >= STEP_HOSTS_MAX)
-		damaged(r, "pack", "is from one host too many: a run has %d hosts at most", STEP_HOSTS_MAX);
+		damaged(r, "pack", "is from more hosts than a step can hold: %d", STEP_HOSTS_MAX);
 }
 
 /* --- adding --- */

@@ -96,7 +96,7 @@ static double median_ns(const struct step_target *t)
 	return hist_supports(t->total, 50) ? (double)hist_percentile(t->total, 50) : 0;
 }
 
-/* The server with the greatest figure; NULL if it is the same for all. */
+/* The server with the greatest figure; NULL if all servers have the same. */
 static const struct step_target *worst(const struct step *s, double (*figure)(const struct step_target *t))
 {
 	const struct step_target *most = s->targets;

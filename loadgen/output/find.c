@@ -16,7 +16,7 @@
 #include "loadgen/verdict/verdict.h"
 #include "loadgen/output/load_hosts.h"
 
-#define NAMED_MAX 6	/* numbers between the ends that the text names */
+#define NAMED_MAX 6	/* most numbers within the interval that the text names */
 
 const json_t *find_breaking(const struct outcome *oc)
 {
@@ -167,7 +167,7 @@ static void append_cap(const struct outcome *oc, char *text, size_t size)
 	append_text(text, size, ": raise it to learn what the machine can do");
 }
 
-/* The reason why the result is not confirmed; "" if it is confirmed or needs no reason. */
+/* The reason why the result is not confirmed, to append to its text; "" if it is confirmed or needs no reason. */
 static const char *doubt_text(const struct capacity_result *c)
 {
 	if (c->confirmed || c->inconclusive || (!c->lower.clients && c->upper.tries >= CAPACITY_TRIES))
@@ -216,7 +216,7 @@ static const char *break_reason(const struct outcome *oc, const struct capacity_
 	return text;
 }
 
-/* `at` is the end of the interval that gives the boundary, the lower or the upper one. */
+/* `at`: the end of the interval, lower or upper, that counts as the boundary. */
 static json_t *boundary_json(const struct capacity_result *c, const char *unit, const struct capacity_end *at,
 			     const char *reason)
 {

@@ -21,8 +21,8 @@ json_t *find_rate_json(const struct outcome *oc);
 /* analysis.capacity of run.json (docs/results.md), for searches and ramps. NULL when out of memory. */
 json_t *find_json(const struct outcome *oc);
 
-/* Names the load hosts that were saturated with `number` clients, or operations a second: "load2 had no more to give:
- * add hosts". "" if none was, or if there is only one load host. */
+/* Names the load hosts that were saturated at `number` clients (--find-rate: operations a second): "load2 had no more
+ * to give: add hosts". "" if no host was saturated, or if there is only one. */
 const char *find_hosts_at_limit(const struct outcome *oc, double number, char *text, size_t size);
 
 #endif

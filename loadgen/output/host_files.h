@@ -11,7 +11,7 @@
 struct results;
 
 /* The files that this host's run has written: {folder, files: {NAME: TEXT}, left: [NAME]}. Small files come first, and
- * those that do not fit into the HOST_FILES_MAX bytes of `files` stay here and are named in `left`. NULL when out of
+ * those that do not fit into the HOST_FILES_MAX bytes of `files` are only named, in `left`. NULL when out of
  * memory. */
 #define HOST_FILES_MAX (8 << 20)
 json_t *host_files_read(const struct results *r);

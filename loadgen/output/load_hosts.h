@@ -18,7 +18,7 @@ void load_hosts_free(struct load_hosts *h);	/* NULL-safe */
 /* Keeps a host's description of itself: {name, address, environment{kernel, cpu_model, cores, memory_bytes, cgroup,
  * rdma_device{name, is_software}}, build{version, git_commit}}. Members missing or of another type become null. */
 void load_hosts_about(struct load_hosts *h, uint32_t rank, const json_t *about);
-/* Keeps the leader's CLOCK_MONOTONIC less the host's, and the greatest error of that difference. */
+/* Keeps the leader's CLOCK_MONOTONIC minus the host's, and the largest error of that difference. */
 void load_hosts_clock(struct load_hosts *h, uint32_t rank, int64_t offset_ns, uint64_t error_ns);
 /* Keeps the path of the host's files: on that host, or within the run's folder if they were copied. */
 void load_hosts_files(struct load_hosts *h, uint32_t rank, const char *folder);

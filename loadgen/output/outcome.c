@@ -103,7 +103,7 @@ static void add_verdict(struct outcome *o, const struct step *s)
 		return;
 	if (loadgen_is_search(o->cfg)) {
 		/* A search provokes failures, so the usual criteria do not apply, but data and PSNs must still be
-		 * right. A probe that had holes or stalls and is not repeated adds its own criterion (agenda_tell). */
+		 * right. If a probe with holes or stalls is not repeated, agenda_tell adds a criterion for it. */
 		verdict_add_integrity(o->verdict, s);
 		if (o->cfg->verify || s->psns_shared)
 			verdict_add_psns(o->verdict, s);

@@ -53,7 +53,7 @@ static json_t *targets_json(const struct loadgen_config *c)
 	return a;
 }
 
-/* Adds the members that follow the rest of the configuration. */
+/* Adds rates, iterations and targets to the configuration, and returns it. */
 static json_t *with_counts(const struct loadgen_config *c, json_t *config)
 {
 	json_object_set_new(config, "rates_per_s", rates_json(c));

@@ -23,8 +23,8 @@ typedef json_t *run_metrics_state(const void *arg);
 /* Opens the port of --metrics. *out is NULL if neither option was given. 0 or -errno, with a line in `err`. */
 int run_metrics_new(const struct loadgen_config *cfg, struct ev_loop *loop, run_metrics_state *state, const void *arg,
 		    struct run_metrics **out, char *err, size_t err_size) __attribute__((warn_unused_result));
-/* Writes the file of --metrics-textfile if it is older than a few seconds, or if `now`. After a failure, of which the
- * log has a line, it is not written any more. `m` may be NULL. */
+/* Writes the file of --metrics-textfile if it is older than a few seconds, or if `now`. After a failure, which is
+ * logged, the file is no longer written. `m` may be NULL. */
 void run_metrics_write(struct run_metrics *m, bool now);
 void run_metrics_free(struct run_metrics *m);	/* NULL-safe */
 

@@ -49,7 +49,7 @@ json_t *step_files_histograms(const struct step_files *f, const struct step *s, 
 			 open_loop ? write_histogram(f, s, "service", s->hists.service, measured) : json_null());
 }
 
-/* The part of the file of --trace that a step adds. */
+/* The part of the --trace file that one step adds. */
 struct traced {
 	const struct step_files *files;
 	const struct step *s;
@@ -72,7 +72,7 @@ static int write_trace(FILE *out, const void *traced)
 	return ret;
 }
 
-/* Writes the path of --trace, with the run's name before its ending if each of several runs has a file. */
+/* Writes the path of the --trace file. If each of several runs has its own file, the run's name precedes the ending. */
 static int make_trace_path(const struct loadgen_config *c, char path[PATH_MAX])
 {
 	const char *slash = strrchr(c->trace, '/'), *file = slash ? slash + 1 : c->trace, *dot = strrchr(file, '.');

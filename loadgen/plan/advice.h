@@ -7,8 +7,8 @@
 
 #include "loadgen/plan/estimate.h"
 
-/* A command, or an option with its value, that makes room for in->clients, such as "ulimit -n 5120"; words if no
- * setting helps. Returns `text`. */
+/* A command, or an option with its value, that raises the limit to what in->clients need, such as "ulimit -n 5120";
+ * words if no setting helps. Returns `text`. */
 const char *advice_text(const struct estimate_in *in, const struct estimate_row *r, char *text, size_t size);
 
 #endif

@@ -2,7 +2,7 @@
 /* Memory that a run takes: queues by the code of the RDMA driver, processes by measurement. No I/O.
  *
  * rdma_rxe allocates its queues in the kernel and maps them into the process, so the same bytes count for both. Figures
- * for other drivers are rough, because their memory is not known here. */
+ * for other drivers are rough, because their queue layouts are not known here. */
 #ifndef RAMPART_LOADGEN_PLAN_DEVICE_MEMORY_H
 #define RAMPART_LOADGEN_PLAN_DEVICE_MEMORY_H
 

@@ -69,8 +69,8 @@ static struct sizes_device device_of(const struct estimate_host *h)
 	return (struct sizes_device){ bound(h->max_qp), bound(h->max_cqe), bound(h->max_srq_wr) };
 }
 
-/* Descriptors that a process of `threads` threads needs to watch itself, its machine and its ports, plus one for the
- * control session, which samples of the server take at each end. */
+/* Descriptors with which a process of `threads` threads samples itself, its machine and its ports, plus one for the
+ * control session, over which the generator gets the server's samples. */
 static double watch_fds(const struct estimate_host *h, double rails, double threads)
 {
 	return rails * h->port_fds + (h->sampler_fds > 0 ? h->sampler_fds + threads + 1 : 0);
@@ -90,7 +90,7 @@ static double connecting(const struct estimate_in *in)
 	return (g->phased ? n : fmin(n, share)) * (double)g->rails;
 }
 
-/* Quarantined queue pairs of a rail: of clients that left, and of those that connect alone around the steps. */
+/* Quarantined queue pairs of a rail: of clients that left, and of those that connect one at a time around the steps. */
 static double resting(const struct estimate_generator *g)
 {
 	return g->resting_per_s * ESTIMATE_REST_S + 2 * (double)g->alone + g->left;
@@ -109,8 +109,8 @@ static double held_tls_bytes(const struct estimate_in *in, double each)
 	return (double)in->clients * each;
 }
 
-/* TCP ports of one address used within PORT_REST_S: by clients, including connections made alone or again, and by the
- * control session. The connection manager needs fewer. */
+/* TCP ports of one address used within PORT_REST_S: by clients, including connections made one at a time or again, and
+ * by the control session. The connection manager needs fewer. */
 static double tcp_ports(const struct estimate_in *in)
 {
 	const struct estimate_generator *g = &in->generator;
@@ -142,7 +142,7 @@ static void end_set_queues(struct end *e, const struct sizes *z, const struct es
 	end_set(e, ESTIMATE_receives, receives, (double)(srq_depth ? MIN(srq_depth + EP_BATCH, most) : most));
 }
 
-/* `rss`: the process's memory with all clients; it has `has` of that already, the kernel `kernel_has` of its own. */
+/* `rss`: resident memory with all clients; the process uses `has` of it now, and the kernel uses `kernel_has` now. */
 static void end_set_memory(struct end *e, const struct estimate_in *in, const struct estimate_host *h, double rss,
 			   double has, double kernel_has)
 {
@@ -204,7 +204,7 @@ static void server_settings(const struct estimate_in *in, struct end *e)
 	end_set(e, ESTIMATE_max_clients, n, s->own ? INFINITY : (double)s->size.max_clients - s->clients);
 	end_set(e, ESTIMATE_max_per_address, n, s->max_per_address ? (double)s->max_per_address : INFINITY);
 	end_set(e, ESTIMATE_handshakes, of_shard, (double)s->size.max_handshakes);
-	/* A server that also serves RDMA starts nevertheless, with a warning. */
+	/* Beyond its memory a server of sockets only does not start; one that also serves RDMA only warns. */
 	end_set(e, ESTIMATE_memory_at_start_bytes, (double)held_sum(held),
 		s->size.transport_mask & 1u << TRANSPORT_RDMA ? INFINITY : in->server_host.memory_bytes);
 }

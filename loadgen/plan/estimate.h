@@ -52,7 +52,7 @@ struct estimate_generator {
 	double text_bytes;		/* a worker's registered source for writes; 0: none */
 	uint64_t connecting;		/* most connections being made at once */
 	bool phased;			/* all connections are made at once */
-	uint64_t alone;			/* clients that connect alone before the first step, and again after the last */
+	uint64_t alone;			/* clients that connect one by one before the first step and after the last */
 	double resting_per_s;		/* clients that leave and come back per second (--churn) */
 	double left;			/* clients of earlier steps whose queue pairs still rest */
 	double memory_floor_ratio;	/* share of the machine's memory to keep free; 0: none */

@@ -10,7 +10,7 @@
 
 #include "loadgen/config/config.h"
 
-/* NAN: not known. CPU time is that of the processes: kernel work that is charged to no process is not in it. */
+/* NAN: not known. CPU time of the processes, without kernel work that is charged to no process. */
 struct measured {
 	double messages_per_s;
 	struct measured_side { double s_per_message, s_per_connection; } server, generator;
@@ -24,7 +24,7 @@ void measured_init(struct measured *m);
 int measured_read(const json_t *run, const struct loadgen_config *cfg, struct measured *out, char *err,
 		  size_t err_size) __attribute__((warn_unused_result));
 
-/* The same from the folder of a run. Errors also as source_open. */
+/* As measured_read, for the run in folder `dir`. Also returns the errors of source_open. */
 int measured_open(const char *dir, const struct loadgen_config *cfg, struct measured *out, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

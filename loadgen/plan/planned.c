@@ -28,11 +28,11 @@ bool planned_look(const struct loadgen_config *cfg, struct hosts *out)
 		return false;
 	if (!hosts_look(cfg, false, out, err, sizeof(err)))
 		return true;
-	log_warn("what was planned will not stand beside what was used: %s", err);
+	log_warn("the report will not compare planned and used resources: %s", err);
 	return false;
 }
 
-/* The most of a figure in any step; NAN: not known. */
+/* The largest value of a figure in any step; NAN: not known. */
 static double most_of(const json_t *run, const char *path)
 {
 	struct read_use use;
@@ -105,8 +105,8 @@ static double in_use_at(const json_t *run, size_t i, double t_s)
 	return share >= 0 ? sum : NAN;
 }
 
-/* By how many the clients with a queue pair exceeded `most` at the worst moment of the run. Clients of earlier steps
- * count while their queue pairs rest. The worst moment is when a step has connected all its clients, or shortly before
+/* The largest number of clients beyond `most` that had a queue pair at one moment of the run. Clients of earlier steps
+ * count while their queue pairs rest. The maximum occurs when a step has connected all its clients, or shortly before
  * queue pairs can be used again. */
 static double resting_beyond(const json_t *run, double most)
 {

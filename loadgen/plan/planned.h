@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The plan of a run that was carried out, beside what it used. Owning thread: main. */
+/* Compares the plan of a finished run with the resources that it used. Owning thread: main. */
 #ifndef RAMPART_LOADGEN_PLANNED_H
 #define RAMPART_LOADGEN_PLANNED_H
 

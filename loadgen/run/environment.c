@@ -76,7 +76,7 @@ static void add_share_of_file(struct script_args *a, const char *file)
 		return;
 	slash = strrchr(dir, '/');
 	if (!slash)
-		return; /* in the working directory */
+		return; /* the file is in the working directory */
 	slash[slash == dir] = '\0';
 	add_share(a, dir);
 }
@@ -111,7 +111,7 @@ static void add_vm_options(struct script_args *a, const struct loadgen_config *c
 		add_arg(a, a->rails);
 	}
 	add_shares(a, c);
-	if (summary && lstat(summary, &st) == 0 && S_ISREG(st.st_mode)) { /* GitHub has made it */
+	if (summary && lstat(summary, &st) == 0 && S_ISREG(st.st_mode)) { /* GitHub Actions creates the file */
 		add_share_of_file(a, summary);
 		add_arg(a, "--env");
 		add_arg(a, STEP_SUMMARY_VARIABLE);

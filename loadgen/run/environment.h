@@ -10,8 +10,8 @@
 
 #include "loadgen/config/config.h"
 
-/* Returns 0 to continue on this machine. Otherwise names the other place on stderr and replaces this process by the
- * same command in it; returns only if that fails, with -errno and a line in `err`. */
+/* Returns 0 to continue on this machine. Otherwise names the chosen environment on stderr and replaces this process by
+ * the same command there; returns only if that fails, with -errno and a line in `err`. */
 int environment_enter(const struct loadgen_config *c, int argc, char **argv, char *err, size_t err_size)
 	__attribute__((warn_unused_result));
 

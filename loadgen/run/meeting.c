@@ -23,7 +23,7 @@
 
 /* --- description of a host, and how the leader checks it --- */
 
-/* The options given to this host; with `whole` also derived ones that other hosts need for the same configuration. */
+/* The options given to this host; with `whole` also the default of --threads, so that all hosts have the same. */
 static json_t *options_json(const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
 			    bool whole)
 {
@@ -109,7 +109,7 @@ static int own_address(const struct loadgen_config *cfg, char text[ADDR_TEXT_MAX
 		return ret;
 	ret = dev_source_addr(&server, &source);
 	if (ret)
-		snprintf(err, err_size, "%.64s: no route to it: %s", name, strerror(-ret));
+		snprintf(err, err_size, "no route to %.64s: %s", name, strerror(-ret));
 	else
 		addr_host_text(&source, text);
 	return ret;
@@ -157,7 +157,7 @@ static int join(struct meeting *m, const struct opts_spec *spec, const struct lo
 			  .lease_ns = cfg->lease_ns },
 		.hosts = cfg->join ? 0 : (uint32_t)cfg->hosts, .join_timeout_ns = cfg->join_timeout_ns,
 		.leads = cfg->lead, .joins = cfg->join != NULL,
-		/* The ramp decides if the run continues; to end it, too, barriers must not wait for lost hosts. */
+		/* The ramp decides whether the run continues. Barriers must not wait for lost hosts even to end it. */
 		.go_on_after_loss = true };
 	struct ev_loop *loop = ev_default_loop(0);
 	ev_signal interrupt, terminate;
@@ -201,7 +201,7 @@ static int make_url(struct meeting *m, const struct loadgen_config *cfg, char *e
 	int ret = 0, n;
 
 	if (cfg->token_file && in_url) {
-		snprintf(err, err_size, "--token-file: the URL has a token, too; give only one of the two");
+		snprintf(err, err_size, "--token-file: the URL also has a token; give only one of the two");
 		return -EINVAL;
 	}
 	if (cfg->token_file)

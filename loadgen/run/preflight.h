@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks before anything is started. */
+/* Checks, before a run starts anything, whether this machine has what the run needs. */
 #ifndef RAMPART_LOADGEN_PREFLIGHT_H
 #define RAMPART_LOADGEN_PREFLIGHT_H
 

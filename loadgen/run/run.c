@@ -25,7 +25,7 @@
 #include "loadgen/output/space.h"
 #include "loadgen/verdict/verdict.h"
 
-/* How long the leader waits for the other hosts' files, and until they know how the run ended. */
+/* How long the leader waits for the other hosts' files, and then for the hosts to learn the exit status. */
 #define FILES_TIMEOUT_NS (60 * NS_PER_S)
 #define BYE_TIMEOUT_NS (10 * NS_PER_S)
 
@@ -237,7 +237,7 @@ static enum run_exit agree(const struct loadgen_config *cfg, struct results *res
 	if (t->rank == 0) {
 		team_go(t, 0, "exit", json_pack("{s:i, s:s, s:s}", "status", (int)status, "reason",
 						stop_reason_names[STOP_HOST_LOST], "detail", why), 0);
-		/* An etcd that we started ends with this program, so wait until the other hosts have the status. */
+		/* The etcd of --lead ends with this program, so wait until the other hosts have the status. */
 		team_arrive(t, 0, "bye", NULL);
 		team_gather(t, 0, "bye", BYE_TIMEOUT_NS);
 		return status;

@@ -19,8 +19,8 @@ enum run_exit {
 	EXIT_INTERRUPTED = 130,
 };
 
-/* The status to end with after two runs that ended with `a` and `b`: an interruption counts most, then a run that was
- * not possible. */
+/* The more serious of two runs' exit statuses, for a command with several runs: an interruption is the most serious,
+ * then a run that was not possible. */
 static inline enum run_exit run_exit_worse(enum run_exit a, enum run_exit b)
 {
 	static const enum run_exit order[] = { EXIT_OK, EXIT_INCONCLUSIVE, EXIT_CRITERION, EXIT_ENVIRONMENT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `duplex`: chunks stream both ways at once, striped over the rails: to the client's region by WRITEs of the client,
- * and from the region by WRITEs of the server, each of which the client requests. Each end thus posts its own
- * direction, so that on software devices two threads share the work. Each direction has its own operations in flight
+ * and from the region by WRITEs of the server, each of which the client requests. Each end thus posts one direction,
+ * so that on software devices two threads share the work. Each direction has its own operations in flight
  * and its own figures. Over a socket, both ends send the chunks as messages.
  */
 #include "loadgen/striping/lanes.h"

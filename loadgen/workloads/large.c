@@ -47,7 +47,7 @@ static void needs(const struct loadgen_config *c, struct workload_needs *out)
 		return;
 	}
 	lanes_needs(c, out);
-	/* If the region is too small for all operations in flight, some share places. */
+	/* If the region is too small for all operations in flight, some of them use the same part of it. */
 	out->region_bytes = MIN(out->region_bytes, FRAME_REGION_BYTES_MAX);
 	out->rma_depth = CHUNKS_MAX;
 	out->write_imm = c->operation == OPERATION_WRITE_IMM;

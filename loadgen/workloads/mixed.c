@@ -9,7 +9,7 @@
 
 enum { WRITES, READS, ATOMICS };
 
-/* Multiples of the golden ratio (modulo 1) are evenly spread, and so are the kinds over any number of operations. */
+/* Multiples of the golden ratio (modulo 1) are evenly spread, so any number of operations has about this ratio. */
 static unsigned kind_of(const struct loadgen_config *c, uint64_t number)
 {
 	const struct mix *m = &c->mix;

@@ -36,7 +36,7 @@ static int check_options_of_others(const struct loadgen_config *c, int argc, cha
 	return 0;
 }
 
-/* Text about an option that contradicts the workload's traits; NULL: none does. */
+/* Text about an option that the workload cannot honour; NULL: there is none. */
 static const char *contradiction(const struct loadgen_config *c)
 {
 	const struct workload *wl = c->wl;
@@ -79,7 +79,7 @@ static int check_needs(const struct loadgen_config *c, char *err, size_t err_siz
 		snprintf(err, err_size,
 			 "--transport %s: --workload %s%s reads and writes the server's memory, which only rdma can; "
 			 "allowed: %s", transport_names[c->transport], loadgen_workload_names[c->workload],
-			 c->wl->chunks ? " as it is set" : "", two_sided);
+			 c->wl->chunks ? " with these options" : "", two_sided);
 		return -EINVAL;
 	}
 	if (needs.message_bytes > FRAME_MESSAGE_BYTES_MAX) {
@@ -90,7 +90,7 @@ static int check_needs(const struct loadgen_config *c, char *err, size_t err_siz
 		return -EINVAL;
 	}
 	if (needs.region_bytes > FRAME_REGION_BYTES_MAX) {
-		snprintf(err, err_size, "--message-size and --inflight: the operations under way need a region of %llu "
+		snprintf(err, err_size, "--message-size and --inflight: the operations in flight need a region of %llu "
 			 "bytes; allowed: %u", (unsigned long long)needs.region_bytes, FRAME_REGION_BYTES_MAX);
 		return -EINVAL;
 	}

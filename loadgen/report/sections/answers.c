@@ -11,7 +11,7 @@
 #include "loadgen/report/sections/found.h"
 
 #define BUSY 0.9
-#define BETWEEN_MAX 6	/* numbers between the ends of the capacity that are named */
+#define BETWEEN_MAX 6	/* most numbers of clients between the capacity's two ends that are named */
 
 /* --- basis --- */
 
@@ -75,7 +75,7 @@ static const char *between_words(struct page *p, const struct found *c)
 	return page_text(p, " %s, tries disagree (%s).", isfinite(c->high) ? "In between" : "Of larger numbers", list);
 }
 
-/* A server that was full is itself the limit, whatever the machine could do. */
+/* Names the server's own limit: if the server was full, the result does not show what the machine can do. */
 static const char *cap_words(struct page *p, const struct found *c)
 {
 	double limit = json_number_at(p->run, "server_config.max_clients");
@@ -268,7 +268,7 @@ static bool answer_by_lost_clients(struct page *p)
 	return true;
 }
 
-/* Names the limit that the lines through the steps reach first. */
+/* Names the limit that is reached first if straight lines through the steps are extended. */
 static const char *projection_words(struct page *p)
 {
 	const json_t *first = json_array_get(p->limits, 0);
@@ -300,7 +300,8 @@ static const char *next_words(struct page *p)
 			 page_count(p, first->clients), least_held(p, first), code ? page_text(p, " (%s)", code) : "");
 }
 
-/* Answers with the fewest clients that missed the objective. Single runs of fewer that missed it were outvoted. */
+/* Answers with the fewest clients that missed the objective. A smaller number of which only some runs missed it does
+ * not count. */
 static bool answer_by_missed_term(struct page *p)
 {
 	const json_t *term = NULL;
@@ -347,7 +348,7 @@ static void answer_nothing_broke(struct page *p)
 
 /* --- what to buy --- */
 
-/* If a setting broke first, says to raise it, which costs less than a server. */
+/* If a setting was the first limit, advises raising it, because that costs less than another server. */
 static const char *raise_words(struct page *p)
 {
 	static const char *const settings[] = { "max_clients", "nofile", "ports", "memlock" };

@@ -111,7 +111,7 @@ static void say_differences(struct page *p, const struct page_baseline *b)
 	}
 }
 
-/* Warns of settings that did not take effect in one of the runs: they may be the cause of a change. */
+/* Warns of settings that did not take effect in one of the runs, because they may be the cause of a change. */
 static void say_untaken(struct page *p, const struct page_baseline *b)
 {
 	const json_t *there = json_at(b->source->run, "analysis.not_taken"),

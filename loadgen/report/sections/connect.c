@@ -242,7 +242,7 @@ void section_stages(struct page *p)
 
 /* --- over time --- */
 
-/* Points of the chart; in a longer run each stands for several samples. */
+/* Most points of the chart; in a longer run each point stands for several samples. */
 #define TIMES_MAX 120
 
 struct timeline {
@@ -259,7 +259,7 @@ static double rate_at(const struct source_sample *samples, size_t i)
 	return s->clients == before->clients && made >= 0 && span > 0 ? made / span : NAN;
 }
 
-/* Makes a point of each `stride` samples, with the highest figures among them, so that short peaks are seen. */
+/* Makes one point of every `stride` samples, with their highest figures, so that short peaks are visible. */
 static void collect_times(const struct source *s, size_t stride, struct timeline *out)
 {
 	size_t n = s->n_samples;

@@ -15,7 +15,7 @@ struct kind {
 	const char *stage, *code, *meaning;
 	double *at;			/* by the point's index */
 	double count;
-	double least_clients;		/* of the smallest step that had it */
+	double least_clients;		/* clients of the smallest step with this kind of failure */
 };
 
 struct kinds {

@@ -36,14 +36,13 @@ const char *found_socket(const struct page *p);
 /* The number of clients at which a hard failure shows: for --max-clients the limit itself, if the run states it. */
 double found_break_at(const struct page *p, const struct found *hard);
 
-/* True if the objective was missed with fewer clients than the first hard failure, and not because the server was
- * full. */
+/* True if fewer clients than at the first hard failure missed the objective, and not because the server was full. */
 bool found_slow_first(const struct page *p);
 
 /* The first term of the objective that a run of the point missed; NULL: none. */
 const json_t *found_missed_term(const struct point *at);
 
-/* The most clients up to which every step held all of its clients; NAN: none. */
+/* The clients of the largest step up to which every step held all of its clients; NAN: none. */
 double found_most_held(const struct points *points);
 /* The point with the fewest clients of which some were lost; NULL: none were. */
 const struct point *found_first_not_held(const struct points *points);
@@ -59,8 +58,8 @@ struct found_flag found_flag(const struct points *points, enum validity flag);
  * none, or only one load host. Kept until page_free. */
 const char *found_hosts_at_limit(struct page *p, double clients);
 
-/* The clients of a capacity: "170", "at least 170", "none up to 100", "add hosts" (more load hosts would find the
- * number), "not known". */
+/* The clients of a capacity: "170", "at least 170", "none up to 100", "add hosts" (the load hosts were saturated), "not
+ * known". */
 const char *found_clients_words(struct page *p, const struct found *c);
 
 /* True if server and generator were on one machine. */
@@ -75,11 +74,11 @@ const char *found_machine_words(const struct page *p);
  * the shares is above `busy`. */
 const char *found_cpu_words(struct page *p, double busy);
 
-/* "file descriptors", for the resource of a hard failure or limit; its name if there are no words for it. */
+/* Words for the resource of a hard failure or limit, such as "file descriptors"; its name if there are none. */
 const char *found_resource_words(const char *resource);
-/* "load generator", for a side. */
+/* Words for a side, such as "load generator". */
 const char *found_side_words(const char *side);
-/* "memory (load generator)", for a limit or hard failure. */
+/* Words for a limit or hard failure, such as "memory (load generator)". */
 const char *found_limit_words(struct page *p, const json_t *limit);
 
 #endif

@@ -130,7 +130,7 @@ static void add_curves(struct page *p, struct chart *c, const double *x, const s
 			  read_baseline(p, b, &s[0]), true);
 }
 
-/* Each curve of the chart is a column of the table too. */
+/* The table has a column for each curve of the chart. */
 static void show_spectrum(struct page *p, const struct shown *s, size_t n)
 {
 	struct chart c = { .x_label = "percentile", .y_label = "round trip, us", .x_log = true, .y_log = true,

@@ -11,7 +11,7 @@
 #include "loadgen/report/sections/found.h"
 #include "loadgen/report/sections/trend.h"
 
-/* Curves in a chart stay readable up to this many; tables have all sizes. */
+/* Most curves that are readable in one chart; tables have all sizes. */
 #define SIZES_SHOWN 6
 #define FIT_POINTS 60
 
@@ -55,7 +55,7 @@ static bool is_fitted_size(const struct page *p, double bytes)
 	return p->points->n_sizes == 1 || bytes == first;
 }
 
-/* True if only some clients sent. There is no fit then: the law counts clients that send, the chart all connected. */
+/* True if only some clients sent: then no curve is fitted, because the law counts senders, the chart all clients. */
 static bool is_partly_active(const struct page *p)
 {
 	return isfinite(json_number_at(p->run, "config.active"));
@@ -287,7 +287,7 @@ void section_throughput(struct page *p)
 		loads[i].rate = trend_figure(p, p->points, loads[i].bytes, TREND_THROUGHPUT, 1);
 		fit_load(p, &loads[i]);
 	}
-	/* When memory ran out some figures are missing, but then no report is written. */
+	/* page_failed: figures are missing because memory ran out, and no report will be written. */
 	if (!loads || page_failed(p) || known_loads(loads, n) == 0) {
 		doc_text(p->doc, "throughput-none", "No messages were measured: %s.", why_no_messages(p));
 		return;

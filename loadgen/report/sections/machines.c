@@ -245,8 +245,8 @@ static void show_samples(struct page *p, const struct samples *s)
 		}
 }
 
-/* Growth of a counter over all samples; NAN if no sample has it. If it falls, a new process took the place of one that
- * ended; what the new one had used by then is not counted. */
+/* Growth of a counter over all samples; NAN if no sample has it. If the counter falls, a new process has replaced one
+ * that ended; what the new process had used before its first sample is not counted. */
 static double added(const json_t *a)
 {
 	double sum = 0, last = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The state that the sections of a report share: the document, the runs, their analyses, and memory for the figures of
- * charts. Owning thread: main. Callers need not check for lack of memory: page_failed tells it at the end. */
+ * charts. Owning thread: main. Callers need not check for lack of memory: page_failed reports it at the end. */
 #ifndef RAMPART_LOADGEN_REPORT_PAGE_H
 #define RAMPART_LOADGEN_REPORT_PAGE_H
 
@@ -31,7 +31,7 @@ struct page_baseline {
 struct page {
 	struct doc *doc;
 	struct source *source;
-	const json_t *run;		/* the source's */
+	const json_t *run;		/* run.json of the source */
 	struct points *points;
 	json_t *knee;			/* analysis.capacity.knee, or for an older run, found in its steps */
 	json_t *limits, *plan, *plan_for_twice;		/* limits_analysis(), growth_analysis(); NULL: there is none */
@@ -47,14 +47,14 @@ struct page {
 
 /* Room for n elements of `size`, all bytes 0, kept until page_free. NULL when memory ran out. */
 void *page_room(struct page *p, size_t n, size_t size);
-/* The same for n numbers, which are NAN at first. */
+/* As page_room, for n numbers, all of them NAN. */
 double *page_numbers(struct page *p, size_t n);
 /* A text kept until page_free; "" when memory ran out. */
 const char *page_text(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *page_vtext(struct page *p, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
-/* To be called before each row of a report on a suite or comparison. False if its tables already have 16,384 rows: a
- * suite.json of some MB could otherwise make gigabytes of report. */
+/* Call before each row of a report on a suite or comparison. False if its tables already have 16,384 rows: without this
+ * limit a suite.json of a few MB could make a report of gigabytes. */
 bool page_takes_row(struct page *p);
 /* True if page_takes_row refused a row. */
 bool page_has_left_rows_out(const struct page *p);
@@ -127,7 +127,7 @@ const char *page_count(struct page *p, double v);
 const char *page_ns(struct page *p, double ns);
 const char *page_bytes(struct page *p, double bytes);
 const char *page_percent(struct page *p, double ratio);
-/* By the unit of a figure in run.json: ns, ratio, bytes, per_s; with other units only the number. */
+/* A figure in words by its unit in run.json: ns, ratio, bytes, per_s; with other units only the number. */
 const char *page_in_unit(struct page *p, double v, const char *unit);
 /* The text at a path of run.json; `otherwise` if there is none. */
 const char *page_text_at(const json_t *o, const char *path, const char *otherwise);
@@ -142,12 +142,12 @@ const char *page_json(struct page *p, const json_t *v);
 const char *page_quoted(struct page *p, const char *word);
 /* "100 clients", "1 client" */
 const char *page_clients(struct page *p, double n);
-/* The text, with a full stop if it has none; "" for NULL. */
+/* The text, with a full stop added if it does not end a sentence; "" for NULL. */
 const char *page_sentence(struct page *p, const char *text);
 /* " with messages of 64 bytes" if the run had several sizes, else "". */
 const char *page_with_size(struct page *p, double bytes);
 
-/* The smallest message size; NAN without steps. If the run had several, adds a statement that only this is shown. */
+/* The smallest message size; NAN without steps. If the run had several, states that only the smallest is shown. */
 double page_smallest_size(struct page *p);
 
 #endif

@@ -156,8 +156,8 @@ static void show_slopes(struct page *p, double bytes)
 #define PLAN_MISSED 0.15		/* largest deviation, as a share of what was used */
 #define PLAN_ROWS_MAX 64		/* a plan has fewer */
 
-/* Descriptors peak while clients connect, and samples may miss the peak. So a plan above what was seen is no
- * deviation. */
+/* True if plan and use deviate. More descriptors planned than sampled are no deviation: samples may miss their peak,
+ * which occurs while clients connect. */
 static bool is_missed(const json_t *row)
 {
 	double ratio = json_number_at(row, "ratio");
@@ -232,7 +232,7 @@ void section_resources(struct page *p)
 
 /* --- limits --- */
 
-/* How the number of clients that reaches a limit is known. */
+/* Says whether the number of clients that reaches a limit was measured or projected, or why it is not known. */
 static const char *known_how(const json_t *l)
 {
 	double each = json_number_at(l, "per_client");
@@ -298,7 +298,7 @@ static void show_residual(struct page *p, const struct trend *v)
 	double worst = 0;
 	struct doc_table *t;
 
-	/* Take the worst of all runs, because a median would hide a wrong one. */
+	/* Take the largest residual of all runs, because a median would hide a run with wrong figures. */
 	for (size_t i = 0; i < v->n; i++) {
 		double far = isfinite(v->low[i]) ? fmax(fabs(v->low[i]), fabs(v->high[i])) : fabs(v->y[i]);
 

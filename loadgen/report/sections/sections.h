@@ -16,7 +16,7 @@ void section_distribution(struct page *p);
 void section_time(struct page *p);
 void section_failures(struct page *p);
 void section_resources(struct page *p);
-/* The resources of which a run used clearly more or less than planned, with both figures; "" if there are none. */
+/* The resources whose use differs from the plan by more than 15 %, with both figures; "" if there are none. */
 const char *resources_plan_missed(struct page *p);
 void section_servers(struct page *p);		/* only for runs with several servers */
 void section_machines(struct page *p);		/* samples of both ends over time */

@@ -42,7 +42,7 @@ static void add_step(struct page *p, struct doc_table *t, const json_t *step)
 			 json_at(step, "resources.server"));
 }
 
-/* Compares the servers with the least and the most of a figure in a step. */
+/* Compares the servers with the lowest and the highest value of a figure in a step. */
 static void say_spread(struct page *p, const json_t *step, const char *id, const char *what, const char *path,
 		       double unit, const char *unit_name)
 {

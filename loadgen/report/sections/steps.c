@@ -158,7 +158,7 @@ static const char *keep_cpus(struct page *p)
 	return "keep other programs and interrupts off the CPUs of --cpu-list (isolcpus, irqaffinity of the kernel)";
 }
 
-/* Causes of jitter, the one that adds most to a tail first, and the remedy (NULL: keep_cpus). */
+/* Causes of jitter with their remedies (NULL: keep_cpus). The cause that adds most to a tail comes first. */
 static const struct cause {
 	bool (*is_seen)(const struct page *p, const json_t *step, const void *arg);
 	const void *arg;
@@ -176,8 +176,8 @@ static const struct cause {
 	{ may_slow_down, NULL, "CPUs may slow down between messages", "set the CPU governor to performance" },
 };
 
-/* Says in how many steps each cause is seen, and what helps against it here. `known`: the run has figures that may show
- * one. */
+/* Says in how many steps each cause of jitter is visible, and its remedy on this machine. `known`: the run has figures
+ * that may show a cause. */
 static void say_causes(struct page *p, bool known)
 {
 	const json_t *steps = json_at(p->run, "steps"), *step;

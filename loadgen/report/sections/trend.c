@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Up to this ratio of most to fewest clients, points can be told apart on a linear axis. */
+/* Largest ratio of most to fewest clients at which points on a linear axis can be told apart. */
 #define LINEAR_SPAN 16
 
 static struct trend empty_trend(struct page *p, const struct points *points)

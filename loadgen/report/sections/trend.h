@@ -22,7 +22,7 @@ struct trend trend_response_us(struct page *p, const struct points *points, stru
 			       double percentile);
 
 /* Adds a trend to the chart, with its ranges if it has any; `dim`: in the background, without ranges. Adds nothing if
- * no figure is known. */
+ * all figures are unknown. */
 void trend_draw(struct chart *c, const struct trend *v, const char *label, bool dim);
 
 /* The index of the highest figure; 0 when none is known. */
@@ -63,8 +63,8 @@ void bars_choose(const struct points *points, struct bars *out);
 /* Names the chart's categories after the points. */
 void bars_name(struct page *p, const struct bars *bars, struct chart *c);
 
-/* Adds a stacked series. `y` has a number for each bar, is not copied and must outlive the chart. True if one of them
- * is known (not NAN). */
+/* Adds a stacked series. `y` has a number for each bar, is not copied and must outlive the chart. True if at least one
+ * number is known (not NAN). */
 bool bars_add(struct page *p, const struct bars *bars, struct chart *c, const char *label, const double *y);
 
 #endif
