@@ -111,8 +111,6 @@ struct client_ops {
 	void (*on_closed)(void *arg, struct client_conn *c, const struct fail *fail);
 };
 
-/* ---- context ---- */
-
 struct sizes_client;
 /* The sizes that the endpoint of a context is made for (common/sizing/sizes.h). */
 struct sizes_client client_sizes_wanted(const struct client_config *cfg);
@@ -144,8 +142,6 @@ struct client_counts {
 };
 void client_get_counts(const struct client_ctx *ctx, struct client_counts *out);
 
-/* ---- the life of a connection ---- */
-
 /* Starts to connect. `intended_ns` is when that should have happened; total_ns counts from there. If the connection
  * manager of one end still has an earlier connection with the other end's queue pair number (a stale one), the
  * connection starts again, from the TCP connect, with another queue pair, up to 8 times. Returns NULL if no connection
@@ -172,7 +168,7 @@ void client_close(struct client_conn *c);
  * failed. */
 void client_fail(struct client_conn *c, enum fail_kind kind, int code);
 
-/* ---- sending: only on a live connection; calls that take a credit only if client_has_credit ---- */
+/* Sending. Allowed only on a live connection; calls that take a credit only if client_has_credit. */
 
 /* Sends the first `bytes` (at least the header's) of the endpoint's buffer `buf` as an ECHO, or as one-way DATA, with
  * `sequence`, and consumes the buffer. This function fills in the header and the end of the message: the checksum with
@@ -210,8 +206,6 @@ void client_push(struct client_conn *c, const struct msg_push *push, uint64_t se
 int client_rma(struct client_conn *c, struct rc_rma *ops, uint32_t n) __attribute__((warn_unused_result));
 /* Number of requests on the region that may be started now. */
 uint32_t client_rma_room(const struct client_conn *c);
-
-/* ---- state of a connection ---- */
 
 /* The part of a connection that is read with every message. It comes first in the connection, so that reading it costs
  * no call; only the module writes it. Users call the functions below. */

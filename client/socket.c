@@ -32,7 +32,7 @@ static void go_on(struct client_conn *c)
 		client_enter(c, STAGE_FIRST_REPLY);
 }
 
-/* ---- over the TLS connection of the bootstrap */
+/* Over the TLS connection of the bootstrap. */
 
 void client_socket_go_over_tls(struct client_conn *c)
 {
@@ -40,8 +40,6 @@ void client_socket_go_over_tls(struct client_conn *c)
 	sock_open_tls(&c->link.sock, tls_io_release(&c->io), probe_ns(c));
 	go_on(c);
 }
-
-/* ---- over a TCP connection of its own */
 
 static int addresses(int fd, struct addr *local, struct addr *peer)
 {
@@ -139,8 +137,6 @@ static void on_answer(struct client_conn *c, const uint8_t *data, const struct r
 		go_on(c);
 	}
 }
-
-/* ---- over either */
 
 static void on_record(struct sock *s, uint32_t buf, const struct record *r)
 {

@@ -72,8 +72,6 @@ int certificates_new(struct server *server, struct ev_loop *loop, struct certifi
 	return 0;
 }
 
-/* ---- contexts that were replaced */
-
 /* Keeps a reference to the context, so that this thread frees it; without memory for one, the shard frees it. */
 static void hold(struct certificates *c, struct tls_ctx *ctx)
 {

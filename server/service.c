@@ -115,8 +115,6 @@ void service_free(struct service *s)
 	free(s);
 }
 
-/* --- is every shard alive? --- */
-
 static void ask_shards(struct service *s, uint64_t now_ns)
 {
 	s->asked = atomic_fetch_add(&s->server->publish_wanted, 1) + 1;

@@ -50,8 +50,6 @@ bool json_memory_was_short(void)
 	return atomic_exchange_explicit(&memory_was_short, false, memory_order_relaxed);
 }
 
-/* --- parsing --- */
-
 /* Returns the end of the string that starts at `p`. */
 static const char *skip_string(const char *p, const char *end)
 {
@@ -178,8 +176,6 @@ int json_read_file(const char *path, size_t flags, const struct json_limit *limi
 		return 0;
 	return json_memory_was_short() ? -ENOMEM : -EINVAL;
 }
-
-/* --- finding --- */
 
 json_t *json_at(const json_t *o, const char *path)
 {

@@ -96,8 +96,6 @@ bool log_is_due(uint64_t *next_ns, uint64_t every_ns)
 	return true;
 }
 
-/* ---- one line */
-
 static const char *level_name(enum log_level level)
 {
 	return level == LOG_LVL_NOTICE ? "notice" : log_level_names[level];
@@ -238,8 +236,6 @@ static size_t format_line(char line[LINE_BYTES], enum log_level level, const str
 	line[len] = '\n';
 	return len + 1;
 }
-
-/* ---- writing and queueing */
 
 /* A line that cannot be written is lost, because there is no other place to report it. */
 static void write_line(const char *line, size_t len)

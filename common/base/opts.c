@@ -29,7 +29,7 @@
 static const struct opt help_opt = { .name = "help", .type = OPT_FLAG };
 static const struct opt version_opt = { .name = "version", .type = OPT_FLAG };
 
-/* ---- text in a fixed buffer, cut where the buffer ends ---- */
+/* Text in a fixed buffer, cut where the buffer ends. */
 
 struct text {
 	char *buf;
@@ -67,8 +67,6 @@ static void text_add_allowed(struct text *t, const struct opt *o)
 
 	text_add(t, "%s", opts_value_allowed(o, allowed));
 }
-
-/* ---- the walk over argv ---- */
 
 struct walk {
 	const struct opts_spec *spec;
@@ -138,8 +136,6 @@ static bool walk_next(struct walk *w)
 	return true;
 }
 
-/* ---- errors ---- */
-
 /* True if one letter inserted, dropped or changed, or two swapped, make one name the other. */
 static bool is_near(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -199,8 +195,6 @@ static const char *check_value(const struct walk *w, void *config)
 		return NULL;
 	return w->replaced ? opts_check_value(w->opt, w->value) : opts_store_value(w->opt, w->value, config);
 }
-
-/* ---- options that need or exclude others ---- */
 
 /* The options that were given, by their index in the table. */
 struct given {
@@ -314,8 +308,6 @@ static bool check_companies(const struct given *g, struct text *err)
 	return true;
 }
 
-/* ---- the table ---- */
-
 const struct opt *opts_find(const struct opts_spec *spec, const char *name)
 {
 	for (size_t i = 0; i < spec->n_opts; i++)
@@ -385,8 +377,6 @@ static enum opts_result take_option(const struct walk *w, struct given *g, void 
 	g->line[i] = w->line;
 	return OPTS_OK;
 }
-
-/* ---- the configuration file ---- */
 
 /* Reads a line of `length` bytes as take_option reads an argument. `cmdline` are the options of the command line. */
 static enum opts_result take_line(struct walk *w, char *line, size_t length, const struct given *cmdline,

@@ -135,8 +135,6 @@ static void print_common(const struct opts_spec *spec, FILE *out)
 		fprintf(out, "  %-12s %s\n", spec->groups[i].name, spec->groups[i].title);
 }
 
-/* ---- Markdown ---- */
-
 /* Prints a cell of a table: names of options become code, and bars are escaped, because a bar ends the cell. */
 static void print_cell(const char *s, FILE *out)
 {

@@ -293,8 +293,6 @@ bool opts_value_is_off(const struct opt *o, const char *value)
 	return !parse_number(o, value, &v) && !parse_number(o, o->def, &def) && v == o->min && def == o->min;
 }
 
-/* --- what is allowed, in words --- */
-
 static void in_units(uint64_t v, const struct unit *units, size_t n, char *out, size_t size)
 {
 	for (size_t i = 0; i < n; i++)

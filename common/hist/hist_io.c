@@ -23,8 +23,6 @@
 
 #define TICKS_PER_HALF_DISTANCE 5
 
-/* ---- percentile text ---- */
-
 /* Assumes that each sample is in the middle of its cell, also for the mean, so that equal samples do not deviate. */
 static double hist_stddev(const struct hist *h)
 {
@@ -106,8 +104,6 @@ int hist_write_hgrm(const struct hist *h, double unit_ns, FILE *out)
 	return stream_status(out);
 }
 
-/* ---- V2 encoding ---- */
-
 static unsigned char *put_zigzag(unsigned char *p, int64_t v)
 {
 	uint64_t z = ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0);
@@ -161,8 +157,6 @@ static int encode(const struct hist *h, struct encoded *e)
 	return 0;
 }
 
-/* ---- one string ---- */
-
 static json_t *pack_number(uint64_t v)
 {
 	return json_integer(v < INT64_MAX ? (json_int_t)v : INT64_MAX);
@@ -183,8 +177,6 @@ json_t *hist_pack(const struct hist *h)
 	free(e);
 	return o;
 }
-
-/* ---- interval log ---- */
 
 int hist_write_hlog_header(double start_unix_s, FILE *out)
 {

@@ -249,8 +249,6 @@ int hist_read_hlog(FILE *in, struct hist *out)
 	return err;
 }
 
-/* ---- packed histograms ---- */
-
 /* The exact figures that accompany the cells. */
 struct facts {
 	uint64_t count, sum, min, max;

@@ -16,8 +16,6 @@
 #define FILE_MAX_BYTES	 16384
 #define NO_LIMIT_BYTES	 0x1p60	/* version 1 writes "no limit" as a number above this */
 
-/* ---- files ---- */
-
 /* Reads the file into `text`, whose last byte stays free. False if it cannot be read or does not fit. */
 static bool read_file(int fd, char *text, size_t size)
 {
@@ -89,8 +87,6 @@ static double number_of(const char *text, const char *key)
 	return NAN;
 }
 
-/* ---- limits of one group ---- */
-
 static double limit_or_none(double v)
 {
 	return v > 0 ? v : INFINITY;	/* also for NAN; a limit of 0 could not have let this process start */
@@ -124,8 +120,6 @@ static double pids_limit(const char *dir, int version)
 	(void)version;
 	return limit_or_none(number_in(dir, "pids.max"));
 }
-
-/* ---- the process's groups ---- */
 
 enum controller { CPU, MEMORY, PIDS, CONTROLLERS };
 
@@ -301,8 +295,6 @@ void cgroup_find(const char *root, struct cgroup *out)
 	}
 	free(s);
 }
-
-/* ---- figures ---- */
 
 /* The files that hold the figures, by version. With a key, the figure is the number in its line, or the sum of two
  * lines if there are two keys; without a key, it is the file's only number. */

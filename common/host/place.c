@@ -184,8 +184,6 @@ uint32_t place_threads(void)
 	return cgroup_threads(&group, allowed ? allowed : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-/* --- a thread --- */
-
 static json_t *number_or_null(long long n)
 {
 	return n < 0 ? json_null() : json_integer(n);
@@ -217,8 +215,6 @@ json_t *place_thread_json(const char *sys, pid_t tid, int cpu)
 			 "cpus", cpus_json(tid), "numa_node", number_or_null(place_node_of_cpu(sys, cpu)),
 			 "realtime", realtime_json(tid));
 }
-
-/* --- the machine --- */
 
 struct governors {
 	const char *sys;

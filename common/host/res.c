@@ -33,8 +33,6 @@
 #define PROC_TEXT_MAX	 8192	/* enough for status, and for the first CPU of cpuinfo */
 #define LINE_TEXT_MAX	 256
 
-/* ---- reading /proc ---- */
-
 /* Reads the first size - 1 bytes of the file as a string. Returns 0 or -errno. */
 static int read_text(const char *path, char *buf, size_t size)
 {
@@ -63,8 +61,6 @@ static int read_line(const char *path, char *buf, size_t size)
 	buf[len] = '\0';
 	return len ? 0 : -ENODATA;
 }
-
-/* ---- usage ---- */
 
 static uint64_t timeval_ns(struct timeval tv)
 {
@@ -256,8 +252,6 @@ int res_tcp_sockets(uint64_t *out)
 	return 0;
 }
 
-/* ---- limits ---- */
-
 /* Returns the soft limit after raising it to the hard one; 0 on error. */
 static rlim_t raise_limit(int resource)
 {
@@ -298,8 +292,6 @@ uint64_t res_raise_memlock(void)
 	/* ib_umem_get() does not apply the limit to a process with CAP_IPC_LOCK. */
 	return soft == RLIM_INFINITY || is_capable(CAP_IPC_LOCK_BIT) ? UINT64_MAX : soft;
 }
-
-/* ---- environment ---- */
 
 static const char *const sysctls[] = {
 	"fs.file-max",

@@ -155,8 +155,6 @@ static const char *read_text(struct sampler *s, int fd)
 	return s->text;
 }
 
-/* ---- the process ---- */
-
 static double timeval_s(struct timeval tv)
 {
 	return (double)tv.tv_sec + (double)tv.tv_usec / 1e6;
@@ -217,8 +215,6 @@ static void take_status(struct sampler *s, double *v)
 	v[SAMPLE_PINNED_BYTES] = (field_value(text, "VmPin") + field_value(text, "VmLck")) * 1024;
 	v[SAMPLE_THREADS] = field_value(text, "Threads");
 }
-
-/* ---- its threads ---- */
 
 /* The part of a thread's `stat` after the name, which may contain any byte; NULL if there is none. */
 static const char *behind_name(const char *text)
@@ -309,8 +305,6 @@ static void take_threads(struct sampler *s, struct sample *out)
 			s->threads_seen = NAN;
 	}
 }
-
-/* ---- the machine ---- */
 
 /* Returns the text after the next `c`; NULL if there is none. */
 static const char *behind(const char *text, char c)
@@ -424,8 +418,6 @@ void sampler_take(struct sampler *s, struct sample *out)
 	/* Counted last, when all files are open. */
 	out->v[SAMPLE_FDS] = count_fds(s->fd);
 }
-
-/* ---- JSON ---- */
 
 static json_t *threads_json(const struct sample *s)
 {

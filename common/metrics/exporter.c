@@ -51,8 +51,6 @@ struct exporter {
 	struct scrape scrapes[EXPORTER_CONNS];
 };
 
-/* ---- requests */
-
 static bool is_get(const char *line, size_t n)
 {
 	return n >= 4 && memcmp(line, "GET ", 4) == 0;
@@ -114,8 +112,6 @@ int exporter_status(const char *request, size_t n, bool *openmetrics)
 	return is_metrics(request, first) ? 200 : 404;
 }
 
-/* ---- answers */
-
 static const char *reason(int status)
 {
 	switch (status) {
@@ -167,8 +163,6 @@ static bool make_answer(struct scrape *s, int status, bool openmetrics)
 	s->len += len;
 	return true;
 }
-
-/* ---- connections */
 
 static void end_scrape(struct scrape *s)
 {
@@ -305,8 +299,6 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 		begin_scrape(w->data, fd);
 	}
 }
-
-/* ---- the listener */
 
 /* TCP_DEFER_ACCEPT: the kernel keeps a connection without data for some seconds, so that it takes no place here. */
 static int listen_at(const struct addr *at, int *out)

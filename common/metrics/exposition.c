@@ -123,8 +123,6 @@ const char *exposition_label(const char *name, const char *value, char *out, siz
 	return out;
 }
 
-/* --- rows --- */
-
 static void add_label(char labels[LABELS_BYTES], const char *name, const char *value)
 {
 	size_t n = strlen(labels);

@@ -36,8 +36,6 @@ struct port {
 	struct file files[PORT_FILES_MAX];
 };
 
-/* --- files --- */
-
 /* Does not block on a FIFO in place of a file. */
 static int open_file(const char *path)
 {
@@ -79,8 +77,6 @@ static bool read_number(int fd, int64_t *out)
 	*out = v;
 	return errno == 0 && *end == '\0';
 }
-
-/* --- opening --- */
 
 static bool is_name(const char *name)
 {
@@ -210,8 +206,6 @@ void port_close(struct port *p)
 		close(p->speed);
 	free(p);
 }
-
-/* --- reading --- */
 
 /* Parses "100 Gb/sec (4X EDR)", as printed by rate_show() of drivers/infiniband/core/sysfs.c. */
 static void read_rate(const struct port *p, double *bits_per_s, double *lanes)

@@ -119,8 +119,6 @@ static void retire(struct rc *rc, uint32_t n)
 	ep_count_sends(rc->ep, rc->qp, -(int)n);
 }
 
-/* --- lists of buffers --- */
-
 static void append(struct rc *rc, uint32_t *head, uint32_t *tail, uint32_t buf)
 {
 	ep_buf_link(rc->ep, buf)->next = EP_NO_BUF;
@@ -169,8 +167,6 @@ static void free_all_held(struct rc *rc)
 	if (rc->held_tail != EP_NO_BUF)
 		free_held(rc, rc->held_tail);
 }
-
-/* --- messages --- */
 
 /* True if the next message has a completion, which would cover `covers` entries. Unless --signal-every says how often,
  * a message that is not inline always has one, because its buffer is held until then. */
@@ -357,8 +353,6 @@ int rc_write_send(struct rc *rc, const struct ep_write *write, uint32_t buf, uin
 	return put_in_line(rc, buf);
 }
 
-/* --- the special entry --- */
-
 static int post_special(struct rc *rc, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
@@ -392,8 +386,6 @@ int rc_bind_window(struct rc *rc, struct ibv_mw *mw, const struct ibv_mw_bind_in
 	wr.bind_mw.bind_info = *info;
 	return post_special(rc, &wr);
 }
-
-/* --- requests on the peer's memory --- */
 
 uint32_t rc_room(const struct rc *rc)
 {
@@ -467,8 +459,6 @@ int rc_rma(struct rc *rc, const struct rc_rma *ops, uint32_t n)
 	}
 	return ret;
 }
-
-/* --- completions and the end --- */
 
 int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 {

@@ -140,8 +140,6 @@ uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards)
 	return (uint32_t)MIN(MAX(clients, WAITING_WANTED), WAITING_LEAST + spare_fds / shards);
 }
 
-/* --- memory that peers can take --- */
-
 /* A client holds one buffer per credit, one for a record that has arrived in part, and one for a GOODBYE; with
  * zerocopy, one more per credit, from which the kernel still sends. */
 static uint64_t buffers_of_client(const struct sizes_server *s)

@@ -161,8 +161,6 @@ static bool wait_for(struct sock *s, enum tls_status st, bool reading)
 	return false;
 }
 
-/* ---- sending */
-
 static struct ep_buf_link *link_of(const struct sock *s, uint32_t buf)
 {
 	return ep_buf_link(s->ctx->ep, buf);
@@ -407,8 +405,6 @@ bool sock_say_bye(struct sock *s)
 	return true;
 }
 
-/* ---- receiving */
-
 /* Returns the number of bytes read, 0 if none are there now, or -1: the connection has ended. */
 static ssize_t read_some(struct sock *s, uint8_t *data, size_t n)
 {
@@ -558,8 +554,6 @@ static void on_again(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	receive(w->data);
 }
-
-/* ---- open and closed */
 
 void sock_init(struct sock *s, struct sock_ctx *ctx)
 {

@@ -46,8 +46,6 @@ struct tls {
 	uint32_t sent_records;	/* records sent with the present key */
 };
 
-/* ---- tls_load.c */
-
 /* Load the files that are present into ctx->ssl_ctx. Errors as tls_ctx_new. */
 int tls_load_cas(struct tls_ctx *ctx, const struct tls_files *f, char *err, size_t size)
 	__attribute__((warn_unused_result));
@@ -64,8 +62,6 @@ int64_t tls_seconds_of(const ASN1_TIME *t);
 /* Time until which all certificates of this chain are valid; INT64_MAX for no certificate. */
 int64_t tls_chain_expires_at(STACK_OF(X509) *chain);
 
-/* ---- tls_lists.c */
-
 /* Loads the revocation lists of f, if any, into ctx; call after tls_load_cas. Verifies here, once, each list whose CA
  * was loaded: a handshake then only checks that the list is current and from the certificate's issuer, and looks for
  * the certificate in it, which takes no longer in a long list. Errors as tls_ctx_new. */
@@ -74,8 +70,6 @@ int tls_lists_load(struct tls_ctx *ctx, const struct tls_files *f, char *err, si
 /* True if one of the lists is out of date. */
 bool tls_lists_expired(const struct tls_ctx *ctx);
 void tls_lists_free(struct tls_lists *l);	/* after the SSL_CTX; NULL-safe */
-
-/* ---- tls_tickets.c */
 
 /* Server: configures tickets according to cfg. Returns 0, -ENOMEM or -EINVAL. */
 int tls_configure_tickets(struct tls_ctx *ctx, const struct tls_config *cfg) __attribute__((warn_unused_result));

@@ -45,8 +45,6 @@ static void make_store_index(void)
 	store_index = X509_STORE_get_ex_new_index(0, NULL, NULL, NULL, NULL);
 }
 
-/* ---- in a handshake */
-
 static const struct list *list_find(const struct tls_lists *l, const X509_CRL *crl)
 {
 	for (uint32_t i = 0; i < l->n; i++)
@@ -85,8 +83,6 @@ static int on_check(X509_STORE_CTX *v, X509_CRL *crl)
 		X509_STORE_CTX_set_error(v, why);
 	return why == X509_V_OK;
 }
-
-/* ---- at load */
 
 /* True if the list is from this CA, by the same criteria as OpenSSL's. */
 static bool is_of(const X509_CRL *crl, X509 *ca)

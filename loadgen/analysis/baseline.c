@@ -40,8 +40,6 @@ struct metric {
 
 static const struct estimate unknown = { NAN, NAN, NAN };
 
-/* --- a metric of one step --- */
-
 static struct estimate value_alone(double v)
 {
 	return (struct estimate){ isfinite(v) ? v : NAN, NAN, NAN };
@@ -117,8 +115,6 @@ static const struct metric metrics[] = {
 	{ "generator_cpu_ns_per_message", "ns", "throughput_msgs_per_s", "generator", 0, cpu_of_message, false, true },
 };
 
-/* --- over the repetitions --- */
-
 /* The mean of n >= 1 estimates, with an interval that covers all of theirs; unknown if one of them is unknown. */
 static struct estimate envelope(const struct estimate *e, size_t n)
 {
@@ -178,8 +174,6 @@ static void read_rounds(const struct baseline_side *base, const struct point *at
 	}
 	*out = (struct rounds){ stats_range(x, n), stats_range(y, n), stats_range(ratio, n), stats_sort(ratio, n) };
 }
-
-/* --- verdicts --- */
 
 /* `apart`: the intervals do not overlap. `better`: how much better the run is, as a share; negative: worse. */
 static const char *verdict_of(bool known, bool apart, double better, double min_effect)

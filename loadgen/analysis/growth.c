@@ -59,8 +59,6 @@ struct plan {
 	struct need needs[NEED_N];
 };
 
-/* --- what was measured --- */
-
 /* The largest size measured: it has the lowest message rate. */
 static double size_of(const json_t *run)
 {
@@ -134,8 +132,6 @@ static double most_measured(const struct plan *p)
 	return p->n_points ? p->points[p->n_points - 1].clients : NAN;
 }
 
-/* --- what a host carries and needs --- */
-
 static bool take_capacity(struct plan *p, const char *source, const char *clients, const char *at_least)
 {
 	double v = read_amount(p->run, clients);
@@ -196,8 +192,6 @@ static void find_needs(struct plan *p)
 		p->needs[i] = need_of(p, &figures[i]);
 }
 
-/* --- a host with so many clients --- */
-
 static double cores_at(const struct plan *p, double clients)
 {
 	double nearest = INFINITY, cores = NAN;
@@ -230,8 +224,6 @@ static double messages_at(const struct plan *p, double clients)
 	}
 	return below.clients > 0 ? below.messages_per_s : NAN;
 }
-
-/* --- rows --- */
 
 struct row {
 	double clients, with_growth, hosts, clients_per_host;

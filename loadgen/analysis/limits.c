@@ -70,8 +70,6 @@ static void add_limit(struct limits *ls, const struct limit *l)
 		ls->v[ls->n++] = *l;
 }
 
-/* --- what grows with the clients held --- */
-
 /* Growth of a use with each client. If each client must use some of the resource, a line that does not rise is noise,
  * so the growth is unknown (NAN) instead of 0. */
 static double growth_of(const struct read_use *use, bool must_grow)
@@ -109,8 +107,6 @@ static void add_counted(struct limits *ls, const char *resource, const char *sid
 				       .limit = limit,
 				 .clients = ls->held, .base = 0, .per_client = 1 });
 }
-
-/* --- what is sized for --max-clients --- */
 
 static void read_setup(const json_t *run, struct setup *s)
 {
@@ -181,8 +177,6 @@ static double generator_slab(const struct limits *ls, double *sized_for)
 		*sized_for = fmax(*sized_for, read_amount(read_step(ls->run, i), "target_clients"));
 	return *sized_for >= 1 && use.most >= 0 ? use.most / *sized_for : 0;
 }
-
-/* --- limits of processes, device and machine --- */
 
 enum sharing { SHARED_NEVER, SHARED_DEVICE, SHARED_MACHINE };
 
@@ -280,8 +274,6 @@ static void add_rule(struct limits *ls, const struct rule *r)
 	add_limit(ls, &l);
 }
 
-/* --- the network --- */
-
 /* Bytes a second that a port of the side can carry, by the last step that knows it; NAN: not known. */
 static double line_of(const json_t *run, const char *side)
 {
@@ -314,8 +306,6 @@ static void add_network(struct limits *ls, const char *side)
 	l.per_client *= line;
 	add_limit(ls, &l);
 }
-
-/* --- all of them --- */
 
 static bool is_shared_device(const struct limits *ls)
 {

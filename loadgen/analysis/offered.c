@@ -8,8 +8,6 @@
 #include "common/base/json_at.h"
 #include "loadgen/analysis/points.h"
 
-/* --- points --- */
-
 struct which {
 	double clients, bytes;
 };
@@ -59,8 +57,6 @@ size_t offered_points(const json_t *steps, double clients, double bytes, struct 
 	return n;
 }
 
-/* --- the knee --- */
-
 void offered_knee(const struct offered_point *p, size_t n, struct knee *out)
 {
 	struct knee_point v[OFFERED_MAX];
@@ -107,8 +103,6 @@ const char *offered_knee_text(const struct offered_point *p, size_t n, char *tex
 	}
 	return text;
 }
-
-/* --- crossings --- */
 
 /* log p99 at a rate, interpolated between the neighbouring points; NAN outside of the curve. */
 static double log_p99_at(const struct offered_point *p, size_t n, double per_s)
@@ -163,8 +157,6 @@ size_t offered_crossings(const struct offered_point *base, size_t n_base, const 
 	}
 	return n;
 }
-
-/* --- run.json --- */
 
 static json_t *knee_json(const struct offered_point *p, size_t n)
 {

@@ -26,8 +26,6 @@ static struct estimate estimate_within(double value, double half_width)
 	return (struct estimate){ .value = value, .low = value - half_width, .high = value + half_width };
 }
 
-/* ---- Student's t ---- */
-
 /* Expansion around the normal quantile (Cornish and Fisher; Abramowitz and Stegun, 26.7.5). */
 static double t95_expanded(double freedom)
 {
@@ -76,8 +74,6 @@ double stats_t95(double freedom)
 		return NAN;
 	return freedom >= FREEDOM_MANY ? t95_expanded(freedom) : t95_integrated(freedom);
 }
-
-/* ---- means ---- */
 
 /* Values that are not finite come last. */
 static int compare(const void *a, const void *b)
@@ -170,8 +166,6 @@ struct estimate stats_series_mean(const double *v, size_t n)
 	return estimate_within(m.mean, stats_t95(effective - 1) * sqrt(m.squares / m.n / (effective - 1)));
 }
 
-/* ---- percentiles ---- */
-
 /* The value at a rank from 1 to `count`. Half a rank is subtracted, so that rounding does not reach the next rank. */
 static double value_at(const struct hist *h, double rank, double count)
 {
@@ -197,8 +191,6 @@ struct estimate stats_percentile(const struct hist *h, double percentile)
 	e.high = value_at(h, high, count);
 	return e;
 }
-
-/* ---- line ---- */
 
 static bool is_point(double x, double y)
 {

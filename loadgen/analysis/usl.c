@@ -44,8 +44,6 @@ struct step {
 	double matrix[PARAMETERS][PARAMETERS], right[PARAMETERS], scale[PARAMETERS];
 };
 
-/* ---- points and the model ---- */
-
 static void collect(const struct usl_point *p, size_t n, struct data *out)
 {
 	out->n = 0;
@@ -94,8 +92,6 @@ static double cost(const struct data *d, const double q[PARAMETERS])
 	}
 	return sum;
 }
-
-/* ---- linear algebra of three ---- */
 
 /* Solves for the parameters in `set` (a bit each) and sets the others to 0. False if the matrix is singular. */
 static bool solve(const struct step *s, unsigned int set, const double right[PARAMETERS], double out[PARAMETERS])
@@ -177,8 +173,6 @@ static bool step_solve(const struct step *s, double q[PARAMETERS])
 	return isfinite(best);
 }
 
-/* ---- the fit ---- */
-
 /* Moves q towards `to`: the whole way, or the first of a half, a quarter, ... of it that lowers the cost. False
  * (converged): none lowers the cost, or the way is negligible. */
 static bool advance(const struct data *d, const struct step *s, double q[PARAMETERS], const double to[PARAMETERS])
@@ -223,8 +217,6 @@ static bool converge(const struct data *d, double q[PARAMETERS])
 	}
 	return false;
 }
-
-/* ---- results of the fit ---- */
 
 /* Sets a parameter to 0 if its term is negligible at every point: it is then only a rounding error. */
 static void drop_negligible(const struct data *d, double q[PARAMETERS])

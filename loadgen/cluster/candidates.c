@@ -7,8 +7,6 @@
 #include "common/base/json_at.h"
 #include "common/base/utf8.h"
 
-/* ---- Entries */
-
 bool entry_is_true(const json_t *entry, const char *name)
 {
 	return json_is_true(json_object_get(entry, name));
@@ -37,8 +35,6 @@ bool host_id_is_good(const char *text)
 {
 	return strlen(text) == HOST_ID_LEN && strspn(text, "0123456789abcdef") == HOST_ID_LEN;
 }
-
-/* ---- Candidates */
 
 struct candidate *candidates_find(const struct candidates *all, const char *id)
 {

@@ -38,7 +38,7 @@ struct candidate *candidates_find_leader(const struct candidates *all);
 bool candidate_may_join(const struct candidate *leader, const struct candidate *c, cluster_check_fn *check, void *arg,
 			char *why, size_t why_size);
 
-/* ---- Entries: {hosts, leads, joins, lease_s, about} */
+/* Entries: {hosts, leads, joins, lease_s, about} */
 bool host_id_is_good(const char *text);
 bool entry_is_true(const json_t *entry, const char *name);
 uint32_t entry_hosts(const json_t *entry);	/* number of hosts the run shall have; 0: not given, or invalid */

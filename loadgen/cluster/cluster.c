@@ -13,8 +13,6 @@
 
 #define LEAVE_NS	(2 * NS_PER_S)
 
-/* ---- Joining */
-
 static void on_etcd_out(void *arg, const char *why)
 {
 	struct cluster *c = arg;
@@ -149,8 +147,6 @@ int cluster_join(const struct cluster_config *cfg, struct ev_loop *loop, json_t 
 	*out = c;
 	return 0;
 }
-
-/* ---- Leaving */
 
 static void on_left(void *arg, enum etcd_status status, const char *why)
 {

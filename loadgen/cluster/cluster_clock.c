@@ -11,8 +11,6 @@
 #define CLOCK_ROUND_S	10.0		/* a host without an answer asks again after this time */
 #define CLOCK_TURN_S	0.5		/* longest pause between two requests of the host whose turn it is */
 
-/* ---- Leader: answers */
-
 /* Answers the host whose turn it is. One host at a time, because concurrent round trips would delay each other. */
 static void answer_turn(struct cluster *c)
 {
@@ -68,8 +66,6 @@ void cluster_on_question(struct cluster *c, uint32_t rank, const struct etcd_ent
 	}
 	json_decref(question);
 }
-
-/* ---- Members: questions */
 
 static void ask_clock(struct cluster *c)
 {
@@ -133,8 +129,6 @@ void cluster_measure_clock(struct cluster *c, const char *barrier)
 	c->error_ns = UINT64_MAX;
 	ask_clock(c);
 }
-
-/* ---- Life and state */
 
 void cluster_clock_init(struct cluster *c)
 {

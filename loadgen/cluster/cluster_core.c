@@ -13,8 +13,6 @@
 
 #define STALE_S		1.0		/* how long the watch may take to report why a guard failed */
 
-/* ---- Reporting */
-
 struct told *cluster_tell(struct cluster *c, enum tell what, const char *text)
 {
 	struct told *t = calloc(1, sizeof(*t));
@@ -89,8 +87,6 @@ void cluster_be_out(struct cluster *c, int error, const char *why)
 		cluster_tell(c, TELL_OUT, why);
 }
 
-/* ---- Writing */
-
 void cluster_on_written(void *arg, enum etcd_status status, const char *why)
 {
 	struct cluster *c = arg;
@@ -152,8 +148,6 @@ void cluster_run_key(const struct cluster *c, char key[ETCD_KEY_MAX + 1], const 
 	va_end(ap);
 }
 
-/* ---- Watching */
-
 bool cluster_read_number(const char **text, uint32_t max, uint32_t *out)
 {
 	const char *p = *text;
@@ -173,8 +167,6 @@ void cluster_watch(struct cluster *c, const char *prefix, const struct etcd_watc
 	if (etcd_watch(c->etcd, prefix, events, c))
 		cluster_be_out(c, -ENOMEM, "cannot watch etcd: out of memory");
 }
-
-/* ---- The latest messages of hosts */
 
 void cluster_on_said(struct cluster *c, uint32_t rank, const struct etcd_entry *e)
 {
@@ -223,8 +215,6 @@ void cluster_say(struct cluster *c, json_t *what)
 	c->say_next = what;
 	say_on(c);
 }
-
-/* ---- Life and state */
 
 void cluster_core_init(struct cluster *c)
 {

@@ -104,8 +104,6 @@ struct cluster {
 	struct question questions[CLUSTER_HOSTS_MAX];
 };
 
-/* ---- cluster_core.c */
-
 void cluster_core_init(struct cluster *c);
 void cluster_core_free(struct cluster *c);
 /* Queues an event for the caller, who fills in its other fields. Logs and returns NULL when out of memory. */
@@ -133,8 +131,6 @@ bool cluster_is_leader(const struct cluster *c);
 /* True if the host is lost or has left. */
 bool cluster_is_absent(const struct cluster *c, uint32_t rank);
 
-/* ---- cluster_gates.c */
-
 /* Why a host is gone: its key expired (`why` NULL), it left (`why` NULL: after its part), or the leader removed it. */
 enum loss { LOSS_SILENT, LOSS_LEFT, LOSS_PUT_OUT };
 /* Records that the host of this rank is gone. Later calls for it do nothing. */
@@ -145,22 +141,16 @@ void cluster_on_part(struct cluster *c, const char *rest, const struct etcd_entr
 /* Member: the leader opened `barrier`. */
 void cluster_on_go(struct cluster *c, const char *barrier, const struct etcd_entry *e);
 
-/* ---- cluster_clock.c */
-
 void cluster_clock_init(struct cluster *c);
 void cluster_clock_stop(struct cluster *c);
 /* Leader: the host of this rank asks for the leader's clock. */
 void cluster_on_question(struct cluster *c, uint32_t rank, const struct etcd_entry *e);
-
-/* ---- members.c */
 
 void members_watch(struct cluster *c);
 /* One line for the user: how many hosts are here and what the run waits for. Returns `text`. */
 const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]);
 /* After the wait for hosts: logs how many were refused, unless the log names all of them. */
 void members_log_refused(const struct cluster *c);
-
-/* ---- cluster.c */
 
 /* The first half of cluster_join: starts to join, and does not wait. */
 int cluster_begin(const struct cluster_config *cfg, struct ev_loop *loop, json_t *about, cluster_check_fn *check,

@@ -17,8 +17,6 @@
 /* The largest go message carries the reports of 64 servers, less than 2 MiB. A page from etcd has up to 16 messages. */
 #define GO_MEMORY_MAX	(8 * 1024 * 1024)
 
-/* ---- Leader: who has arrived */
-
 static bool waits_for(void *arg, uint32_t rank)
 {
 	const struct cluster *c = arg;
@@ -51,8 +49,6 @@ static void complain(struct cluster *c, uint32_t rank, const char *what)
 		log_warn("ignoring a key of this run in etcd that does not name a barrier and a host of the run; "
 			 "further such keys are not logged");
 }
-
-/* ---- Losses */
 
 void cluster_lose(struct cluster *c, uint32_t rank, enum loss how, const char *why)
 {
@@ -198,8 +194,6 @@ void cluster_on_part(struct cluster *c, const char *rest, const struct etcd_entr
 	look_at_barriers(c);
 }
 
-/* ---- Arriving */
-
 /* Writes a note that is too long for one value in parts, before the arrival itself. Returns the number of parts. */
 static uint32_t write_parts(struct cluster *c, const char *barrier, const char *value, size_t bytes)
 {
@@ -275,8 +269,6 @@ void cluster_forget(struct cluster *c, const char *barrier)
 	cluster_run_key(c, key, "down/go/%s", name);
 	cluster_write_key(c, &(struct etcd_write){ .key = key }, cluster_on_written);
 }
-
-/* ---- Going on */
 
 void cluster_go(struct cluster *c, const char *barrier, json_t *what, uint64_t in_ns)
 {

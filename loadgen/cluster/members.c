@@ -33,8 +33,6 @@
 
 static void reconsider(struct cluster *c);
 
-/* ---- Writing before the seal */
-
 static void on_unsealed_written(void *arg, enum etcd_status status, const char *why)
 {
 	if (status == ETCD_FAILED)
@@ -94,8 +92,6 @@ static void write_seal(struct cluster *c, json_t *hosts)
 	json_decref(seal);
 	json_decref(hosts);
 }
-
-/* ---- The leader's part before the seal */
 
 /* Anybody who can write to etcd can add any number of candidates, so only the first few refusals are logged. */
 static void refuse(struct cluster *c, struct candidate *x, const char *why)
@@ -227,8 +223,6 @@ const char *members_waiting(const struct cluster *c, char text[CLUSTER_TEXT_MAX]
 	return text;
 }
 
-/* ---- Changes during the run */
-
 /* The rest of a key after "UUID/up/" or "UUID/down/". */
 static const char *behind(const char *key, const char *what)
 {
@@ -286,7 +280,7 @@ static void watch_run(struct cluster *c)
 		ev_break(c->loop, EVBREAK_ONE);
 }
 
-/* ---- The seal: {uuid, lease_s, hosts[{id, created, name}]}, the hosts by rank */
+/* The seal: {uuid, lease_s, hosts[{id, created, name}]}, the hosts by rank. */
 
 static bool read_sealed_host(const json_t *one, const struct member *before, size_t count, struct member *h)
 {
@@ -378,8 +372,6 @@ static void on_seal(struct cluster *c, const json_t *seal, int64_t written)
 	}
 	say_too_late(c, seal, written);
 }
-
-/* ---- Changes below "members/" */
 
 /* The id after a prefix such as "host/"; NULL if the key has another form. */
 static const char *id_behind(const char *rest, const char *prefix)

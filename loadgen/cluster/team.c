@@ -43,8 +43,6 @@ static bool part_name(const struct team *t, const char *whole, uint32_t *step, c
 	return true;
 }
 
-/* --- events of the cluster --- */
-
 static void on_all(void *arg, const char *barrier)
 {
 	struct team *t = arg;
@@ -189,8 +187,6 @@ static const struct cluster_events cluster_events = {
 	.on_all = on_all, .on_go = on_go, .on_lost = on_lost, .on_out = on_out, .on_said = on_said,
 };
 
-/* --- start and end --- */
-
 int team_init(struct team *t, struct cluster *cluster, struct ev_loop *loop)
 {
 	*t = (struct team){ .cluster = cluster, .loop = loop, .rank = cluster_rank(cluster),
@@ -246,8 +242,6 @@ void team_end_run(struct team *t)
 	if (t->quits && t->cluster)
 		leave(t);
 }
-
-/* --- barriers --- */
 
 void team_arrive(struct team *t, uint32_t step, const char *name, json_t *note)
 {
@@ -343,8 +337,6 @@ void team_gather(struct team *t, uint32_t step, const char *name, uint64_t timeo
 	while (!t->out && strcmp(t->gathered, whole.text) != 0 && (now_ns = clock_now_ns()) < end_ns)
 		run_loop(t, end_ns - now_ns);
 }
-
-/* --- progress --- */
 
 void team_total(const struct team *t, struct team_live *out)
 {

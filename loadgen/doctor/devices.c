@@ -24,8 +24,6 @@ struct look {
 
 static const char why_device[] = "Without one, RDMA runs only in a micro-VM, with the times of an emulated CPU.";
 
-/* --- no device at all --- */
-
 static void take_netdev(void *arg, const char *name)
 {
 	struct look *l = arg;
@@ -61,8 +59,6 @@ static void say_no_device(struct look *l)
 			 lacks[0] ? "; `scripts/softroce vm` boots a micro-VM that has one" : "");
 	mend_with_soft_roce(l, f);
 }
-
-/* --- a port --- */
 
 static void check_mtu(struct look *l, const char *netdev)
 {
@@ -104,7 +100,7 @@ static void check_port(void *arg, const struct rdma_port *p)
 	check_mtu(l, p->netdev);
 }
 
-/* --- cloud devices with limits that their names do not show --- */
+/* Cloud devices with limits that their names do not show. */
 
 static void check_efa(struct look *l, const char *name)
 {
@@ -141,8 +137,6 @@ static void check_device(void *arg, const char *name)
 		findings_add(l->out, "link", FINDING_UNKNOWN, NULL, "the ports of %s cannot be read", name);
 	check_kind(l, name);
 }
-
-/* --- the files that programs open --- */
 
 static const char why_file[] = "Programs reach the device through this file.";
 

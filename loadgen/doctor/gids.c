@@ -100,8 +100,6 @@ static void mend_with_address(const struct gids *g, struct finding *f)
 		finding_mend(f, "ip address add 10.77.0.1/16 dev %s", g->port->netdev);
 }
 
-/* --- Ethernet --- */
-
 static void check_addresses(const struct gids *g)
 {
 	const struct rdma_port *p = g->port;
@@ -158,7 +156,7 @@ static void check_mode(const struct gids *g)
 	finding_mend(f, "echo 'RoCE v2' >%s/default_roce_mode", p->cm);
 }
 
-/* --- InfiniBand: addresses belong to IP over InfiniBand interfaces --- */
+/* InfiniBand: addresses belong to IP over InfiniBand interfaces. */
 
 struct ipoib {
 	const char *root;

@@ -17,8 +17,6 @@ struct look {
 	struct findings *out;
 };
 
-/* --- DSCP --- */
-
 static const char why_dscp[] =
 	"Switches sort packets into traffic classes by their DSCP, if the network has a class for RDMA; --dscp of a "
 	"run overrides the default of the system.";
@@ -68,8 +66,6 @@ static void check_dscp(struct look *l, const struct rdma_port *p)
 		finding_mend(f, "echo 104 >%s/default_roce_tos", p->cm);
 	}
 }
-
-/* --- flow control --- */
 
 static const char why_pause[] =
 	"When a full queue drops a packet, its sender repeats everything after it; the switch must have the same "

@@ -36,7 +36,7 @@ static bool check_wsl(const char *root, struct findings *out)
 	return true;
 }
 
-/* --- clouds, recognised by the DMI data of their virtual machines --- */
+/* Clouds, recognised by the DMI data of their virtual machines. */
 
 /* The chassis tag of every Azure machine, and of no other Hyper-V guest. */
 #define AZURE_TAG "7783-7084-3265-9085-8269-3286-77"

@@ -8,8 +8,6 @@
 #include "common/host/beside.h"
 #include "loadgen/doctor/base/tree.h"
 
-/* --- one module --- */
-
 /* True if `line` names the file of the module (".../efa/efa.ko"), which may have '-' where the module has '_'. */
 static bool is_file_of(char *line, const char *name)
 {
@@ -61,8 +59,6 @@ bool module_rxe_command(char *out, size_t size)
 		snprintf(out, size, "modprobe rdma_rxe");
 	return true;
 }
-
-/* --- all of them --- */
 
 /* The core modules, and the path in /sys that each creates, loaded or built in. */
 static const struct core {

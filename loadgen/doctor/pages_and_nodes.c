@@ -9,8 +9,6 @@
 #include "common/host/proc_text.h"
 #include "loadgen/doctor/base/tree.h"
 
-/* --- huge pages --- */
-
 static void check_reserved(const char *root, struct findings *out)
 {
 	uint64_t total, unused, kib, available;
@@ -65,8 +63,6 @@ static void check_transparent(const char *root, struct findings *out)
 			 "transparent huge pages: %s", mode);
 	finding_mend(f, "echo always >%s", file);
 }
-
-/* --- NUMA --- */
 
 struct numa {
 	const char *root;

@@ -121,8 +121,6 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 
 static const struct client_ops ops = { .on_live = on_live, .on_message = on_message, .on_closed = on_closed };
 
-/* --- results --- */
-
 static const char *const checks[] = { "ping-rdma", "ping-tcp", "ping-tls" };
 
 static const char why_ping[] = "Clients of a run connect and send in the same way.";
@@ -204,8 +202,6 @@ static void say_path(const struct trial *t, const struct addr *server)
 			     "the path to %s accepts packets of %d bytes, RDMA packets carry up to %d", t->way->host,
 			     mtu, packet);
 }
-
-/* --- trying --- */
 
 static void run_trial(struct trial *t, struct client_config *cc)
 {

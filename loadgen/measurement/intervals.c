@@ -28,8 +28,6 @@ uint64_t intervals_length_ns(uint64_t measured_ns)
 	return MAX(measured_ns / 20, MIN(LENGTH_LEAST_NS, measured_ns / 16));
 }
 
-/* --- cells --- */
-
 /* The lowest value in a cell. A cell spans 32 buckets of a histogram (hist.h), whose first 2048 are 1 ns wide. */
 static uint64_t cell_low(size_t cell)
 {
@@ -71,8 +69,6 @@ static void add_cells(uint64_t *to, const uint64_t *from)
 	for (size_t i = 0; i < INTERVAL_CELLS; i++)
 		to[i] += from[i];
 }
-
-/* --- longer intervals --- */
 
 /* Merges neighbouring intervals in pairs; an odd last interval is dropped. */
 static void merge_neighbours(struct intervals *s)
@@ -124,8 +120,6 @@ void intervals_merge(struct intervals *into, struct intervals *from)
 		add_cells(into->v[i].cells, from->v[i].cells);
 	}
 }
-
-/* --- steadiness --- */
 
 /* Computes the p99 of each group of `group` neighbouring intervals that has enough samples. Returns their number. */
 static size_t p99_of_groups(const struct intervals *s, uint32_t group, double *t, double *y)
@@ -196,8 +190,6 @@ enum steadiness intervals_judge(const struct intervals *s)
 		return STEADINESS_NOT_STEADY;
 	return (throughput.high - throughput.low) / 2 <= INTERVALS_UNCERTAIN ? STEADINESS_STEADY : STEADINESS_UNKNOWN;
 }
-
-/* --- packed --- */
 
 static json_t *cells_pack(const uint64_t *cells)
 {

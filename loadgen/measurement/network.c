@@ -30,8 +30,6 @@ static double window_of(const json_t *begin, const json_t *end)
 	return json_is_integer(from) && json_is_integer(to) && a >= 0 && b > a ? (double)(b - a) / 1e9 : NAN;
 }
 
-/* --- the figures of a port --- */
-
 /* A number from 0 to 2^53, else NAN: the report of a server is not trusted. */
 static double amount(const json_t *o, const char *name)
 {
@@ -96,8 +94,6 @@ static void grow(struct growth *g, const json_t *begin, const json_t *end, doubl
 	}
 	find_line(g, end, window_s);
 }
-
-/* --- JSON --- */
 
 static json_t *text_or_null(const char *text)
 {
@@ -172,8 +168,6 @@ static json_t *port_json(const json_t *begin, const json_t *end, const struct gr
 	return o;
 }
 
-/* --- a side: all of its ports --- */
-
 static const char *same_or_mixed(const char *a, const char *b)
 {
 	return a && b && strcmp(a, b) == 0 ? a : a && b ? "mixed" : NULL;
@@ -226,8 +220,6 @@ json_t *network_side_json(const json_t *begin, const json_t *end, bool loopback)
 	json_object_set_new(o, "ports", ports);
 	return o;
 }
-
-/* --- sides of several hosts --- */
 
 static const char *const sources[] = { "rdma_counters", "netdev", "loopback", "mixed" };
 

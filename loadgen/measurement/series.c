@@ -88,8 +88,6 @@ void series_free(struct series *s)
 	free(s);
 }
 
-/* ---- between two samples ---- */
-
 static double more(const struct side *side, enum sample_figure f)
 {
 	return side->newest.v[f] - side->before.v[f];
@@ -112,8 +110,6 @@ static double machine_busy_ratio(const struct side *side)
 
 	return side->came > 1 && busy >= 0 && idle >= 0 && busy + idle > 0 ? busy / (busy + idle) : NAN;
 }
-
-/* ---- peaks ---- */
 
 static void note_peak(struct side *side)
 {
@@ -158,8 +154,6 @@ json_t *series_peak_json(const struct series_peak *p)
 					    sample_names[i], figure_json((enum sample_figure)i, p->v[i]));
 	return o;
 }
-
-/* ---- the series ---- */
 
 /* The column of the sample's thread `i`, added if the thread has none yet; SAMPLE_THREADS_MAX when there is no room. */
 static uint32_t column_of(struct side *side, const struct sample *sample, uint32_t i)
@@ -229,8 +223,6 @@ double series_cpus(const struct series *s, enum series_side side)
 {
 	return cpus(&s->side[side]);
 }
-
-/* ---- JSON ---- */
 
 /* The numbers at `offset` of each row; those of a counter are relative to the first. */
 static json_t *column_json(const struct side *side, size_t offset, bool counter, json_t *(*number)(double))

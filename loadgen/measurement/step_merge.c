@@ -53,7 +53,7 @@ static void fail(struct reader *r, int ret)
 		r->ret = ret;
 }
 
-/* --- numbers; damaged ones are read as 0 or false --- */
+/* Numbers; damaged ones are read as 0 or false. */
 
 static uint64_t get_whole(struct reader *r, const json_t *v, const char *name, uint64_t most)
 {
@@ -103,8 +103,6 @@ static void get_fields(struct reader *r, const struct step_field *f, const json_
 			get_value(r, f, f->n > 1 ? json_array_get(v, i) : v, base, i);
 	}
 }
-
-/* --- the parts --- */
 
 static void get_hist(struct reader *r, const json_t *o, const char *name, struct hist *h)
 {
@@ -282,8 +280,6 @@ static void check_room(struct reader *r, const struct step *into)
 	if (into->hosts.n == STEP_HOSTS_MAX || r->rank >= STEP_HOSTS_MAX)
 		damaged(r, "pack", "is from more hosts than a step can hold: %d", STEP_HOSTS_MAX);
 }
-
-/* --- adding --- */
 
 static void add_fields(const struct step_field *f, void *into, const void *from)
 {

@@ -74,8 +74,6 @@ static bool is_capped(const struct outcome *oc, uint32_t clients)
 	return false;
 }
 
-/* --- numbers between the ends --- */
-
 static bool is_between(const struct capacity_row *row, const struct capacity_result *c)
 {
 	return row->clients > c->lower.clients && (!c->upper.clients || row->clients < c->upper.clients);
@@ -128,8 +126,6 @@ static json_t *between_json(const struct outcome *oc, const struct capacity_resu
 	}
 	return list;
 }
-
-/* --- in words --- */
 
 /* Writes both ends of the interval, with the tries of each. */
 static void say_ends(const struct outcome *oc, const struct capacity_result *c, char *text, size_t size)

@@ -135,8 +135,6 @@ void load_hosts_lost(struct load_hosts *h, uint32_t rank, double at_s, const cha
 								    utf8_show(why, text, sizeof(text))));
 }
 
-/* --- steps --- */
-
 void load_hosts_begin_step(struct load_hosts *h, uint32_t index)
 {
 	h->index = index;

@@ -155,8 +155,6 @@ static void end_set_memory(struct end *e, const struct estimate_in *in, const st
 		h->available_bytes - in->generator.memory_floor_ratio * h->memory_bytes);
 }
 
-/* --- the server --- */
-
 static struct sizes shard_sizes(const struct estimate_in *in)
 {
 	const struct sizes_device d = device_of(&in->server_host);
@@ -266,8 +264,6 @@ static void server_needs_sockets(const struct estimate_in *in, struct end *e)
 	end_set_memory(e, in, h, rss, s->own ? 0 : s->rss_bytes, h->kernel_bytes);
 }
 
-/* --- the generator --- */
-
 static void generator_needs(const struct estimate_in *in, struct end *e)
 {
 	const struct estimate_generator *g = &in->generator;
@@ -325,8 +321,6 @@ static void generator_needs_sockets(const struct estimate_in *in, struct end *e)
 		       in->same_machine ? 0 : h->kernel_bytes);
 }
 
-/* --- the load --- */
-
 static void load_needs(const struct estimate_in *in, struct end ends[])
 {
 	double server_line = (double)in->server.size.rails * in->server_host.line_bits_per_s / 8;
@@ -337,8 +331,6 @@ static void load_needs(const struct estimate_in *in, struct end ends[])
 	end_set(&ends[ESTIMATE_SERVER], ESTIMATE_line_bytes_per_s, in->load.bytes_per_s, server_line);
 	end_set(&ends[ESTIMATE_GENERATOR], ESTIMATE_line_bytes_per_s, in->load.bytes_per_s, generator_line);
 }
-
-/* --- the table --- */
 
 /* True if both ends take a resource of one device or machine. A server that runs already has its threads. */
 static bool is_shared(const struct estimate_in *in, enum estimate_resource r)
@@ -382,8 +374,6 @@ bool estimate_fits(const struct estimate_row *r)
 {
 	return !(r->needed > r->limit);
 }
-
-/* --- how many clients fit --- */
 
 static bool row_fits(estimate_fill_fn *fill, void *arg, uint64_t clients, size_t row)
 {

@@ -32,8 +32,6 @@ struct plan {
 	int status;
 };
 
-/* --- status --- */
-
 /* True if the need or the limit is unknown. */
 static bool is_unknown(const struct estimate_row *r)
 {
@@ -52,8 +50,6 @@ static int status_of(const struct plan *p)
 	}
 	return status;
 }
-
-/* --- in words --- */
 
 static bool is_bytes(enum estimate_resource r)
 {
@@ -189,8 +185,6 @@ static void print_plan(const struct plan *p)
 	print_held(p);
 	print_end(p);
 }
-
-/* --- as JSON --- */
 
 static json_t *row_json(const struct plan *p, const struct estimate_row *r)
 {

@@ -29,8 +29,6 @@
 #define THREADS_MAX 256		/* --threads of rdma_server */
 #define CREDITS_MAX 128		/* --credits */
 
-/* --- a host as JSON --- */
-
 /* Reads a limit: null means no limit, and a missing value is unknown. */
 static double limit_at(const json_t *o, const char *path)
 {
@@ -64,8 +62,6 @@ void hosts_read(const json_t *environment, struct estimate_host *out)
 		.ports_resting = 0,
 	};
 }
-
-/* --- this machine --- */
 
 /* Number of files that either program opens to watch the port, and the speed of its line. */
 static void look_at_port(const struct dev *d, double *files, double *line_bits_per_s)
@@ -183,8 +179,6 @@ static int look_here(struct hosts *h, const struct addr *server, char *err, size
 	return 0;
 }
 
-/* --- the server --- */
-
 struct question {
 	struct hosts *hosts;
 	struct sut sut;
@@ -280,8 +274,6 @@ void hosts_free(struct hosts *h)
 	json_decref(h->info);
 	json_decref(h->stats);
 }
-
-/* --- the planned run --- */
 
 /* A setting from the report of a server, capped at SETTING_MAX. */
 static uint64_t whole(const json_t *o, const char *path, uint64_t otherwise)

@@ -139,8 +139,6 @@ void current_order(const struct current *c, struct crew *crew, enum worker_order
 	crew_order(crew, order, &whole, c->dealt);
 }
 
-/* --- connecting --- */
-
 enum stage current_last_stage(const struct loadgen_config *cfg)
 {
 	static const enum stage silent[] = { [TRANSPORT_RDMA] = STAGE_RDMA_CONNECT,
@@ -208,8 +206,6 @@ void current_leave(struct current *c, struct crew *crew)
 		c->step->span_ns = clock_now_ns() - c->connect_start_ns;
 	current_order(c, crew, ORDER_DISCONNECT);
 }
-
-/* --- measuring --- */
 
 static void take_moment(const struct crew *crew, struct step_moment *m)
 {

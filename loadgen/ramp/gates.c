@@ -47,8 +47,6 @@ bool gates_has_others(const struct ramp *r)
 	return r->team && !r->team->out;
 }
 
-/* --- the leader's part --- */
-
 /* The sum over all hosts of a number in the notes they brought to the gate. */
 static double sum_of_notes(const struct ramp *r, enum gate g, const char *field)
 {
@@ -102,8 +100,6 @@ static bool is_any_late(const struct ramp *r)
 {
 	return gates_has_others(r) && sum_of_notes(r, GATE_CONNECTED, "late") > 0;
 }
-
-/* --- going on --- */
 
 static void pass(struct ramp *r, enum gate g)
 {
@@ -170,8 +166,6 @@ void gates_leave(struct ramp *r)
 	if (r->measured_all && !r->measured_released)
 		gates_release(r, GATE_MEASURED);
 }
-
-/* --- steps --- */
 
 void gates_announce(struct ramp *r)
 {
@@ -243,8 +237,6 @@ static bool read_step(struct ramp *r, const json_t *what, struct step_figures *f
 	return true;
 }
 
-/* --- the run --- */
-
 void gates_tell_infos(struct ramp *r)
 {
 	json_t *infos;
@@ -283,8 +275,6 @@ void gates_tell_end(struct ramp *r)
 							    "detail", r->outcome->stop_detail), 0);
 }
 
-/* --- progress --- */
-
 static void my_live(const struct ramp *r, struct team_live *l)
 {
 	const struct step *s = r->current.step;
@@ -322,8 +312,6 @@ void gates_tick(struct ramp *r)
 	}
 	team_tell(r->team, &mine, NULL);
 }
-
-/* --- events --- */
 
 static void on_gate_at(struct ev_loop *loop, ev_timer *w, int revents)
 {
@@ -431,8 +419,6 @@ static void on_out(void *arg, const char *why)
 	else if (r->phase < RAMP_STOP)
 		ramp_cut_short(r);
 }
-
-/* --- deadlines --- */
 
 /* How much longer than this host the slowest may take for operations or cycles, whose time no option limits. */
 static uint64_t counted_slack_ns(uint64_t own_ns)

@@ -36,8 +36,6 @@ static void set_report(json_t **to, json_t *report)
 	*to = json_incref(report);
 }
 
-/* --- one at a time --- */
-
 void order_begin(struct ramp *r)
 {
 	if (r->cfg->floor && !loadgen_is_search(r->cfg))
@@ -101,8 +99,6 @@ static void on_alone_late(struct ramp *r)
 		ramp_enter(r, RAMP_STOP);
 }
 
-/* --- server, info, mark --- */
-
 static void on_server_late(struct ramp *r)
 {
 	outcome_stop(r->outcome, STOP_SERVER_LOST, "the server did not become ready within 60 s");
@@ -149,8 +145,6 @@ static void on_mark_late(struct ramp *r)
 {
 	gates_arrive(r, GATE_READY);
 }
-
-/* --- connect, count --- */
 
 static uint64_t connect_timeout_ns(const struct ramp *r)
 {
@@ -223,8 +217,6 @@ static void on_count_stats(struct ramp *r, json_t *report)
 	advance_count(r); /* if it does not go on, the next tick asks again */
 }
 
-/* --- start, warm-up, begin, measure --- */
-
 static void begin_start(struct ramp *r)
 {
 	current_order(&r->current, &r->crew, ORDER_TRAFFIC);
@@ -283,8 +275,6 @@ static void begin_measure(struct ramp *r)
 	r->interval.repeat = (double)r->current.interval_ns / 1e9;
 	ev_timer_again(r->loop, &r->interval);
 }
-
-/* --- drain, disconnect --- */
 
 /* Reads the server's counters as soon as no worker records operations any more, but not earlier, because answering
  * takes time from the server. */
@@ -427,8 +417,6 @@ static void on_disconnect_late(struct ramp *r)
 	hand_in(r);
 }
 
-/* --- restore, stop --- */
-
 /* Longer than the session timeout of a server we started. After churn, also longer than its pool of queue pairs takes
  * to shrink, which is a quarantine and three windows in which no client came. */
 static uint64_t restore_timeout_ns(const struct ramp *r)
@@ -542,8 +530,6 @@ const struct phase order_phases[RAMP_N] = {
 	[RAMP_STOP] = { .name = "stopping server", .timeout_s = 20, .begin = begin_stop, .on_deadline = on_stop_late },
 	[RAMP_DONE] = { .name = "done", .begin = begin_done },
 };
-
-/* --- gates --- */
 
 /* Reads the servers' pools only when all servers are watched: a watching session that is still being made would count
  * among the clients that connect. */

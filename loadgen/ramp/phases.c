@@ -85,8 +85,6 @@ void ramp_on_deadline(struct ramp *r)
 		ramp_enter(r, p->late);
 }
 
-/* --- ending early --- */
-
 void ramp_stop_traffic(struct ramp *r)
 {
 	if ((r->phase >= RAMP_START && r->phase <= RAMP_MEASURE) || (r->phase == RAMP_GATE && r->gate == GATE_WARM))

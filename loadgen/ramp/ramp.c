@@ -29,8 +29,6 @@
  * and long, because requests disturb the measurement. */
 #define KEEPALIVE_NS (480 * NS_PER_S)
 
-/* --- the server --- */
-
 /* False if a server lacks what the workload needs for its share. The run then stops before any client connects. */
 static bool servers_suffice(struct ramp *r, char *text, size_t size)
 {
@@ -199,8 +197,6 @@ static const struct suts_events server_events = {
 	.on_lost = on_lost,
 	.on_exit = on_server_exit,
 };
-
-/* --- ticks, workers, signals --- */
 
 static bool nothing_left_to_measure(struct ramp *r)
 {

@@ -30,8 +30,6 @@ static void keep_sample(struct watching *w, enum series_side side, uint32_t targ
 		w->on_sample(w->sample_arg, side, target, sample);
 }
 
-/* ---- this process ---- */
-
 static void take_samples(struct watching *w)
 {
 	const struct crew *crew = w->crew;
@@ -55,8 +53,6 @@ static void on_due(struct ev_loop *loop, ev_timer *t, int revents)
 	(void)revents;
 	take_samples(t->data);
 }
-
-/* ---- the servers ---- */
 
 static void tell_first(struct watched *s)
 {

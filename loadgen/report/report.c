@@ -16,8 +16,6 @@
 #include "loadgen/analysis/growth.h"
 #include "loadgen/report/sections/sections.h"
 
-/* --- analyses --- */
-
 static json_t *plan_of(const struct page *p, const double *clients, size_t n, double growth)
 {
 	const struct growth_options o = { .headroom = p->headroom, .growth = growth, .clients = clients,
@@ -39,8 +37,6 @@ static void analyse(struct page *p, const struct report_options *o)
 		p->plan_for_twice = plan_of(p, &twice, 1, 0);
 	p->failed |= !p->knee || !p->limits || !p->plan || (isfinite(twice) && !p->plan_for_twice);
 }
-
-/* --- baselines --- */
 
 static void say_differences(const struct page_baseline *b, struct page *p, FILE *warnings)
 {
@@ -133,8 +129,6 @@ static bool compare_baselines(struct page *p)
 	}
 	return regression;
 }
-
-/* --- the document --- */
 
 static int make_document(struct page *p)
 {

@@ -63,8 +63,6 @@ const struct opts_spec report_command_options = {
 		  "be written, or the baseline is of another environment (the differences are printed).",
 };
 
-/* --- baselines --- */
-
 static bool is_label(const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -124,8 +122,6 @@ static bool split_baselines(char *text, struct report_options *o, char *err, siz
 	}
 	return true;
 }
-
-/* --- the rest --- */
 
 /* Refuses options that suites do not support: ignoring them would look as if they had found nothing. */
 static int make_suite(const struct arguments *a, const struct report_options *o, char *err, size_t err_size)

@@ -21,8 +21,6 @@
 #include "loadgen/output/run_json.h"
 #include "loadgen/run/shared_options.h"
 
-/* --- description of a host, and how the leader checks it --- */
-
 /* The options given to this host; with `whole` also the default of --threads, so that all hosts have the same. */
 static json_t *options_json(const struct opts_spec *spec, const struct loadgen_config *cfg, int argc, char **argv,
 			    bool whole)
@@ -78,8 +76,6 @@ static bool check(void *arg, const json_t *leader, const json_t *member, char *w
 	       shared_options_agree(json_object_get(leader, "options"), json_object_get(member, "options"), all, why,
 				    size);
 }
-
-/* --- meeting --- */
 
 static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 {

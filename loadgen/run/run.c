@@ -204,8 +204,6 @@ static enum run_exit finish(struct outcome *oc, struct hosts *before, struct res
 	return status;
 }
 
-/* --- several hosts --- */
-
 /* Leader: takes the other hosts' files, before the report is made. */
 static void take_files(const struct loadgen_config *cfg, struct results *results, struct load_hosts *hosts)
 {

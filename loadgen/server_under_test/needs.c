@@ -219,8 +219,6 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 	return !text[0];
 }
 
-/* --- a server for several runs --- */
-
 /* The first option that only one of the command lines has, or whose values differ; NULL: none. */
 static const char *first_difference(const struct needs_args *a, const struct needs_args *b)
 {

@@ -26,8 +26,6 @@
 /* Longest pause between two tries (client/backoff.h); the first is immediate. Short: a step waits for its reports. */
 #define PAUSE_MAX_NS (2 * NS_PER_S)
 
-/* --- the process --- */
-
 static void on_proc_ready(void *arg, const struct addr *tls, uint32_t n)
 {
 	struct sut *s = arg;
@@ -157,8 +155,6 @@ bool sut_stop(struct sut *s)
 	server_proc_stop(s->proc);
 	return true;
 }
-
-/* --- the control session --- */
 
 /* True if a session can fail with `f` although the server is healthy. */
 static bool may_pass(const struct fail *f)
@@ -383,8 +379,6 @@ void sut_init(struct sut *s, const struct loadgen_config *cfg, const struct targ
 	s->attach.data = s;
 	snprintf(s->log, sizeof(s->log), "%s", log);
 }
-
-/* --- a kept server --- */
 
 int sut_keep_init(struct sut_keep *k, const struct loadgen_config *cfg, const char *log)
 {

@@ -235,8 +235,6 @@ void lanes_on_rma(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t
 	lane_advance(t, wc, lane);
 }
 
-/* --- lanes that come and go --- */
-
 void lanes_reset(struct wclient *wc)
 {
 	for (uint32_t i = 0; wc->lanes && i < wc->traffic->n_rails; i++)

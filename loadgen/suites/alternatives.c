@@ -83,8 +83,6 @@ bool alternatives_value(const char *text, size_t n, char *out, size_t size)
 	return is_shown_as_it_is(out);
 }
 
-/* --- reading --- */
-
 /* Adds KEY and VALUE to the choice. A key may be set only once. */
 static int add_setting(struct space *s, const char *option, struct choice *c, const char *key, size_t key_n,
 		       const char *value, size_t value_n)
@@ -190,8 +188,6 @@ static int read_all(struct space *s, const struct loadgen_config *base)
 		ret = read_sets(s, &base->compare_sets);
 	return ret;
 }
-
-/* --- an alternative's configuration --- */
 
 /* Writes the option as on a command line to *out, which is NULL for a flag that is off. */
 static int option_text(struct space *s, const char *option, const char *key, const char *value, char **out)

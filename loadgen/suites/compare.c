@@ -19,8 +19,6 @@
 #include "loadgen/suites/side_by_side.h"
 #include "loadgen/suites/suite_results.h"
 
-/* --- running --- */
-
 /* A point of the comparison (clients, size and rate), with a run for each alternative, whose steps are its rounds. */
 struct compared {
 	json_int_t clients, bytes;
@@ -147,8 +145,6 @@ static bool run_round(struct comparison *k, const char *prefix, int argc, char *
 	}
 	return done == n && is_result(k, status);
 }
-
-/* --- results --- */
 
 static json_t *rows_of(const struct compared *p, unsigned alternative)
 {

@@ -16,8 +16,6 @@
 #define HOURS_PER_MONTH 730.0
 #define SENTENCE_MAX 4096
 
-/* --- the rounds of an alternative at a number of clients --- */
-
 enum outcome { MET, MISSED, DISTURBED, SATURATED, TOO_FEW, NOT_TRIED, OUTCOMES };
 
 /* Why a round with this outcome shows nothing about the server. */
@@ -108,8 +106,6 @@ static json_t *tallies_of(const json_t *points, double bytes, size_t alternative
 	}
 	return all;
 }
-
-/* --- an alternative --- */
 
 static bool is_result(const json_t *tally, const char *result)
 {
@@ -209,8 +205,6 @@ static json_t *alternative_json(const json_t *o, double bytes, json_t *tallies, 
 			 "cpu_clients", json_whole(json_number_at(at, "clients")), "ops_per_client_s",
 			 json_number(rate), "cost_per_client_month", json_number(cost));
 }
-
-/* --- the sentence --- */
 
 struct sentence {
 	char text[SENTENCE_MAX];
@@ -391,8 +385,6 @@ static void say_conclusion(struct sentence *s, const json_t *rows, const char *s
 		say_limits(s, rows, slo, enough > 0);
 	say(s, ".");
 }
-
-/* --- all of it --- */
 
 static json_t *rows_of_size(const json_t *alternatives, const json_t *points, double bytes,
 			    const struct need_terms *terms)

@@ -57,8 +57,6 @@ static bool is_of_command_line(const struct suite_entry *e)
 	return !e->argv;
 }
 
-/* --- sizes that fit --- */
-
 /* Approximate memory that a step with operations of `bytes` takes on this machine: the regions of a server that we
  * start, and the buffers that clients write from and read into. */
 static double memory_of(const struct loadgen_config *c, uint64_t bytes)
@@ -128,8 +126,6 @@ static int fit_entry(struct runner *r, struct suite_entry *e, char *note, size_t
 	free(text);
 	return ret;
 }
-
-/* --- servers --- */
 
 static bool may_share(const struct suite_entry *e)
 {
@@ -203,8 +199,6 @@ static int choose_server(struct runner *r, unsigned i, json_t *o)
 	json_object_set_new(o, "server", json_integer(r->servers));
 	return ret;
 }
-
-/* --- an entry --- */
 
 /* Places an entry's runs below the suite's folder. The suite writes --json, and each run has a --trace of its own. */
 static void place_output(const struct runner *r, struct suite_entry *e)
@@ -347,8 +341,6 @@ static enum run_exit do_entry(struct runner *r, unsigned i)
 	json_array_append_new(json_object_get(r->out, "entries"), o);
 	return run_exit_worse(status, expected);
 }
-
-/* --- the suite --- */
 
 static void lose_file(struct runner *r)
 {

@@ -45,8 +45,6 @@ int suite_refuse(char *err, size_t err_size, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* --- an entry's options as words of a command line --- */
-
 struct words {
 	char **v;
 	int n, room;
@@ -302,8 +300,6 @@ int suite_entry_configure(struct suite_entry *e, json_t *replace, int argc, char
 		snprintf(err, err_size, "this machine is out of memory");
 	return ret;
 }
-
-/* --- the file --- */
 
 static bool is_name(const char *name)
 {

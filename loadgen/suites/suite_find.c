@@ -18,8 +18,6 @@
 static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports" };
 #define OF_ALL 4u	/* "all" leaves out the last, which takes longer than the others together */
 
-/* --- the file --- */
-
 static bool is_file(const char *what)
 {
 	size_t n = strlen(what);
@@ -79,8 +77,6 @@ static int add_all(struct suite *s, int argc, char **argv, char *err, size_t err
 	s->title = "All suites";
 	return ret;
 }
-
-/* --- its entries --- */
 
 static int refuse_name(const struct suite *s, const char *name, size_t n, char *err, size_t err_size)
 {

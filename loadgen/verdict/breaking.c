@@ -103,8 +103,6 @@ enum stop_reason stop_judge_step(const struct step *s, char *text, size_t size)
 	return s->step_timeout ? STOP_STEP_TIMEOUT : STOP_ERROR_RATE;
 }
 
-/* --- the resource that ran out --- */
-
 /* An errno comes from the generator's own system calls; failures of the server arrive as refusals. */
 static void of_errno(const struct fail *f, const char **resource, const char **side)
 {

@@ -84,8 +84,6 @@ static void add_success(json_t *verdict, const struct step *s, const struct tier
 	    (t->success_ratio >= 1 ? ratio >= 1 : ratio > t->success_ratio) ? CRITERION_PASS : CRITERION_FAIL);
 }
 
-/* --- connection time --- */
-
 static const char *ms_text(double ns, char *text, size_t size)
 {
 	snprintf(text, size, ns >= 100e6 ? "%.0f ms" : "%.3g ms", ns / 1e6);
@@ -176,8 +174,6 @@ static void add_connect_time(json_t *verdict, const struct step *s, const struct
 	if (missed)
 		say_longest(criterion, &longest);
 }
-
-/* --- stability --- */
 
 static void add_stable(json_t *verdict, const struct step *s, const char *required)
 {

@@ -338,8 +338,6 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	connector_more(k);
 }
 
-/* --- arrivals for the workload --- */
-
 static void on_reply(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
 	struct wclient *wc = client_user(c);
@@ -408,8 +406,6 @@ const struct client_ops clients_ops = {
 	.on_lost = on_lost,
 	.on_closed = on_closed,
 };
-
-/* --- orders --- */
 
 /* Clients that wait to retry or to return stop waiting and go on with the connections they have. */
 static void forget_waiting(struct connector *k)

@@ -160,8 +160,6 @@ static void stop_pulse(struct worker *w)
 	ev_timer_stop(w->loop, &w->beat);
 }
 
-/* --- orders --- */
-
 /* Starts or closes the next portion of clients. The loop turns between portions, so that it stays responsive. */
 static void next_portion(struct worker *w)
 {
@@ -339,8 +337,6 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 		ev_timer_start(loop, &w->publish_timer);
 	}
 }
-
-/* --- making and ending --- */
 
 static void start_watchers(struct worker *w)
 {
@@ -530,8 +526,6 @@ void worker_free(struct worker *w)
 	mailbox_release(&w->mailbox);
 	free(w);
 }
-
-/* --- the main thread's side --- */
 
 void worker_give(struct worker *w, enum worker_order order, const struct worker_task *task)
 {

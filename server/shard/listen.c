@@ -51,8 +51,6 @@ static void count_turned_away(struct shard *s, int err)
 			  "shard %u: closed a new TCP connection: %s", s->index, reason);
 }
 
-/* ---- room */
-
 /* An accepted socket that waits for room. */
 struct waiting {
 	int fd;

@@ -94,8 +94,6 @@ static const struct bad_answer *bad_answer_of(const struct impostor *i)
 	return NULL;
 }
 
-/* ---- bootstrap */
-
 static bool take_client(struct impostor *i)
 {
 	struct pollfd p = { .fd = i->listen_fd, .events = POLLIN };
@@ -147,8 +145,6 @@ static bool derive_keys(struct link *l)
 	       !tls_export_key(l->wire.tls, AUTH_LABEL_SERVER, id, FRAME_SESSION_BYTES, l->keys.server,
 			       AUTH_KEY_BYTES);
 }
-
-/* ---- RDMA */
 
 static bool has_event(const struct link *l)
 {
@@ -260,8 +256,6 @@ static void serve(struct impostor *i)
 	}
 	answer("%s: %u HELLOs, %s", i->mode, hellos, l->has_event ? "RDMA event" : "end");
 }
-
-/* ---- start */
 
 static int listen_tls(struct impostor *i)
 {

@@ -23,8 +23,6 @@ struct patch {
 	unsigned send;		/* bytes of it that are sent; 0: all */
 };
 
-/* ---- frames */
-
 static size_t patched_frame(const struct patch *p, uint8_t *buf)
 {
 	struct frame_hello h = wire_good_hello();
@@ -130,8 +128,6 @@ static int vanish(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* ---- below TLS */
-
 /* Sends these bytes, if any, and nothing more. */
 static int send_below_tls(const struct rogue *r, const void *data, size_t n)
 {
@@ -227,8 +223,6 @@ static int flood(struct rogue *r, const struct mode *m)
 	return closed == n ? answer("closed") : no_answer("%d of %d were closed", closed, n);
 }
 
-/* ---- packet sequence numbers */
-
 /* Asks for both PSNs of another connection's session, and then for a free PSN. */
 static int psn_conflict(struct rogue *r, const struct mode *m)
 {
@@ -307,8 +301,6 @@ static int unique_psns(struct rogue *r, const struct mode *m)
 		same += psns[i] == psns[i - 1];
 	return answer("%d sessions, %d PSNs the same", granted, same);
 }
-
-/* ---- control sessions */
 
 /* Sends ARG requests in one write, and then reads the answers. */
 static int pipelined(struct rogue *r, const struct mode *m)

@@ -77,8 +77,6 @@ static int client_hellos(struct rogue *r, const struct mode *m)
 	return answered ? answer("%d sent", n) : no_answer("the server answered none of %d", n);
 }
 
-/* ---- CM requests */
-
 struct requests {
 	struct rogue *r;
 	struct cm_channel *cm;
@@ -206,8 +204,6 @@ static int requests(struct rogue *r, const struct mode *m)
 	return q.rejected ? answer("%d rejected, %d lost", q.rejected, q.lost) :
 			    no_answer("none of %d was rejected", n);
 }
-
-/* ---- control sessions */
 
 static bool ask_at_once(struct wire *w, enum control_what what)
 {

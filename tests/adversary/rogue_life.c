@@ -10,8 +10,6 @@
 #include "common/tls/tls.h"
 #include "tests/adversary/link.h"
 
-/* ---- session tickets */
-
 /* Connects, asks for a ticket and keeps it if one comes. Prints a line and returns false if it gets no GRANT. */
 static bool take_ticket(struct rogue *r, struct tls_session **ticket)
 {
@@ -79,8 +77,6 @@ static int old_ticket(struct rogue *r, const struct mode *m)
 	return status;
 }
 
-/* ---- dying */
-
 enum death {
 	DEATH_IN_ERROR,		/* the QP exists, but accepts no packets */
 	DEATH_WITHOUT_QP,
@@ -131,8 +127,6 @@ static int asks_while_full(struct rogue *r, const struct mode *m)
 	} while (reply.kind == REPLY_REFUSE && reply.refuse.code == REFUSE_FULL);
 	return wire_answer(&reply);
 }
-
-/* ---- a server that is told to stop */
 
 static bool heard_goodbye(const struct link *l)
 {

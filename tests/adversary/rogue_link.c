@@ -117,8 +117,6 @@ bool link_check(struct rogue *r)
 	return fine;
 }
 
-/* ---- requests */
-
 static int do_spoilt(struct link *l, const struct mode *m)
 {
 	if (!link_grant(l, NULL))
@@ -279,8 +277,6 @@ static int do_stolen_qpn(struct link *l, const struct mode *m)
 	return status;
 }
 
-/* ---- packet sequence numbers */
-
 /* Programs a PSN above the agreed one, as if packets had been lost, so no message arrives. (A PSN below it would look
  * like a repetition, which is acknowledged and dropped.) */
 static int do_wrong_psn(struct link *l, const struct mode *m)
@@ -309,8 +305,6 @@ static int do_resting_psn(struct link *l, const struct mode *m)
 		wire_hello(&l->wire, &h, &l->reply);
 	return wire_answer(&l->reply);
 }
-
-/* ---- messages */
 
 enum message { M_TYPE_0, M_REPLY, M_FLAGS, M_LONGER, M_SHORTER, M_CUT, M_EMPTY, M_BEYOND_GRANT, M_HUGE,
 	       M_JOINED_LONGER, M_JOINED_CUT, M_JOINED_ECHO, M_JOINED_ASKING, M_JOINED_MANY };

@@ -40,8 +40,6 @@ static int say(int status)
 	return status == LINK_NO_WC ? no_answer("no completion") : answer("wc: %s", link_wc_name(status));
 }
 
-/* ---- the client's own region */
-
 struct aim {
 	enum ibv_wr_opcode opcode;
 	bool from_end;		/* the offset counts from the region's end */
@@ -81,8 +79,6 @@ static int own(struct rogue *r, const struct mode *m)
 	/* Soft-RoCE may drop an unaligned atomic without a completion. */
 	return status == LINK_NO_WC && a->offset % 8 > 0 ? answer("no completion") : say(status);
 }
-
-/* ---- regions of other clients */
 
 /* Connects an owner and an intruder. After the intruder's request the owner's data must be unchanged. variant: the
  * opcode; bit 8: the intruder has no region of its own. */
@@ -156,8 +152,6 @@ static int guess_keys(struct rogue *r, const struct mode *m)
 	return answer("%d of %d refused: remote_access", refused, n);
 }
 
-/* ---- regions that are left */
-
 /* The owner writes to its region and leaves; then another connection reads with the old key. */
 static int left(struct rogue *r, const struct mode *m)
 {
@@ -211,8 +205,6 @@ static int zeroed(struct rogue *r, const struct mode *m)
 	link_free(&l);
 	return answer("%s memory, %s", before ? "other" : "the same", done ? "all zero" : "NOT ZERO");
 }
-
-/* ---- a canary */
 
 #define CANARY_LOOKS_NS (200 * (long)NS_PER_MS)
 

@@ -125,8 +125,6 @@ static size_t end_read(struct end *e, uint8_t *out, size_t n, uint64_t ns, bool 
 	return have;
 }
 
-/* ---- what is sent */
-
 static size_t put_record(uint8_t *out, enum record_kind kind, uint32_t bytes)
 {
 	record_encode(&(struct record){ .kind = kind, .bytes = bytes }, out);
@@ -163,8 +161,6 @@ static void put_proof(struct end *e, uint8_t out[PROOF_BYTES])
 		(void)!auth_hmac(NULL, e->keys.client, &b, proof.hmac);
 	pdata_encode_proof(PDATA_REQUEST, &proof, out + put_record(out, RECORD_PROOF, PDATA_PROOF_BYTES));
 }
-
-/* ---- what comes */
 
 /* Prints "closed", "nothing", "answered", or "rejected: CODE". */
 static int say_what_comes(struct end *e)
@@ -230,8 +226,6 @@ bool socket_check(struct rogue *r)
 		no_answer("a client that keeps to the protocol is not served");
 	return works;
 }
-
-/* ---- modes */
 
 enum spoilt { LONG, KIND, RESERVED, IMM, PROOF_AGAIN, TYPE, LENGTH, EMPTY, PUSH_REGION, PUSH_HUGE, FLOOD,
 	       BYE_AND_MORE };

@@ -75,8 +75,6 @@ static uint64_t cpu_ns(const struct side *client)
 	return read_ns(CLOCK_PROCESS_CPUTIME_ID) + read_ns(server);
 }
 
-/* ---- connections */
-
 static struct conn *conn_new(struct side *s, int fd, int events,
 			     void (*on_io)(struct ev_loop *loop, ev_io *w, int revents))
 {
@@ -142,8 +140,6 @@ static SSL_CTX *new_ctx(const SSL_METHOD *method)
 	return ctx;
 }
 
-/* ---- server */
-
 static void on_server_io(struct ev_loop *loop, ev_io *w, int revents)
 {
 	struct conn *c = (struct conn *)w;
@@ -203,8 +199,6 @@ static void server_run(struct side *s, int ready)
 	if (write(ready, "", 1) == 1)
 		ev_run(s->loop, 0);
 }
-
-/* ---- client */
 
 static void on_client_io(struct ev_loop *loop, ev_io *w, int revents);
 
@@ -354,8 +348,6 @@ static void print(const struct side *s)
 		err(1, "stdout");
 	json_decref(j);
 }
-
-/* ---- start */
 
 static const char usage[] =
 	"Usage: tls_handshakes [--handshakes N] [--concurrency N] [--certs DIR] [--resume] [--timeout S]\n\n"

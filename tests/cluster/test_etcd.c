@@ -27,7 +27,7 @@
 static struct ev_loop *loop;
 static char folder[64];
 
-/* ---- an etcd without a password, which tests start, kill and start again */
+/* An etcd without a password, which tests start, kill and start again. */
 
 static struct {
 	pid_t pid;
@@ -108,8 +108,6 @@ static int end_etcd(void **state)
 	etcd_http_free(etcd.http);
 	return 0;
 }
-
-/* ---- a host */
 
 struct host {
 	struct etcd *etcd;
@@ -212,8 +210,6 @@ static void watch(struct host *h, const char *prefix)
 	assert_int_equal(etcd_watch(h->etcd, prefix, &watch_events, h), 0);
 	RUN_UNTIL(h->caught_up);
 }
-
-/* ---- tests */
 
 static void transactions__guards__each_kind_holds_and_refuses(void **state)
 {

@@ -138,8 +138,6 @@ static void put_cm(struct link *l, enum packet_type type, const struct fake_cm_c
 	put(l, &p, NULL);
 }
 
-/* ---- calls of the program */
-
 static void start_connect(const struct fake_cm_call *c)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -258,8 +256,6 @@ static void on_posted(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 	l->sends[(l->head + l->n++) % SENDS_MAX] = (struct sent){ wr->opcode, data };
 	put(l, &p, p.type == READ ? NULL : data);
 }
-
-/* ---- packets of the peer */
 
 static bool takes_requests(const struct link *l)
 {

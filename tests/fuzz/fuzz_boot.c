@@ -53,8 +53,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* ---- clients ---- */
-
 static void arrive(struct guest *g)
 {
 	static uint32_t next = 0x100;
@@ -173,8 +171,6 @@ static void listen_to(struct guest *g)
 					g->peer.keys.client, AUTH_KEY_BYTES), 0);
 }
 
-/* ---- the RDMA connection ---- */
-
 static void request(struct guest *g, struct input *in)
 {
 	uint8_t data[56];
@@ -261,8 +257,6 @@ static void expire_one(size_t n)
 	if (c->state != CONN_ST_FREE && ev_is_active(&c->deadline))
 		server_expire(c);
 }
-
-/* ---- the input ---- */
 
 static void step(struct input *in)
 {

@@ -30,8 +30,6 @@
 #define READING_NS 1000u
 #define YIELDS 100
 
-/* ---- clock ---- */
-
 static __thread uint64_t moved_ns;	/* since the thread's first reading */
 
 static bool is_first_thread(void)
@@ -72,8 +70,6 @@ int epoll_wait(int epfd, struct epoll_event *events, int n, int timeout_ms)
 		moved_ns += (uint64_t)timeout_ms * NS_PER_MS;
 	return ready;
 }
-
-/* ---- copies ---- */
 
 static uintptr_t text_begin, text_end;	/* of the program */
 static void *(*real_memcpy)(void *, const void *, size_t);

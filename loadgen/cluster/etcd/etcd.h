@@ -52,8 +52,6 @@ void etcd_close(struct etcd *, uint64_t wait_ns);
 /* Why etcd does not answer at the moment, or NULL if it does. Borrowed until the loop runs again. */
 const char *etcd_trouble(const struct etcd *);
 
-/* ---- Transactions */
-
 struct etcd_guard {
 	const char *key;
 	int64_t created;	/* the key exists and this revision created it; 0: the key does not exist */
@@ -81,8 +79,6 @@ typedef void etcd_done_fn(void *arg, enum etcd_status, const char *why);
 int etcd_transact(struct etcd *, const struct etcd_guard *, size_t guards, const struct etcd_write *,
 		  etcd_done_fn *done, void *arg)
 	__attribute__((warn_unused_result));
-
-/* ---- Watches */
 
 struct etcd_entry {		/* borrowed during the callback */
 	const char *key;

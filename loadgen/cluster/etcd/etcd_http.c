@@ -24,8 +24,6 @@
  * times as much memory if it consists of many small changes. */
 #define ANSWER_MEMORY_MAX (64 * 1024 * 1024)
 
-/* ---- the target */
-
 int etcd_target_set(struct etcd_target *t, const struct etcd_url *u, const char *ca, const char *cert, const char *key)
 {
 	snprintf(t->name, sizeof(t->name), "%s:%u", u->host, u->port);
@@ -43,8 +41,6 @@ void etcd_target_clear(struct etcd_target *t)
 	free(t->key);
 	memset(t, 0, sizeof(*t));
 }
-
-/* ---- a request and its answer */
 
 struct etcd_call {
 	struct etcd_http *http;
@@ -169,8 +165,6 @@ static void set_options(struct etcd_call *c, const char *path, const char *out)
 		curl_easy_setopt(c->easy, CURLOPT_SSLKEY, t->key);
 }
 
-/* ---- judging answers */
-
 static void say(const struct etcd_target *t, enum etcd_outcome outcome, const char *what, const char *detail,
 		struct etcd_answer *out)
 {
@@ -293,8 +287,6 @@ static void judge_answer(const struct etcd_call *c, struct etcd_answer *out)
 		out->body = body;
 	}
 }
-
-/* ---- on the loop */
 
 struct watched_socket {
 	struct etcd_http *http;
@@ -542,8 +534,6 @@ out:
 		call_free(c);
 	return ret;
 }
-
-/* ---- on a loop of its own */
 
 void etcd_wake(struct etcd_http *h)
 {

@@ -72,7 +72,7 @@ int etcd_call_start(struct etcd_http *, const char *path, json_t *body, const ch
 /* Frees the call; no callback follows. NULL-safe. */
 void etcd_call_cancel(struct etcd_call *);
 
-/* ---- On a loop of its own, by one thread */
+/* On a loop of its own, by one thread. */
 
 /* Like etcd_call_start, but waits for the answer, at most `limit_ns`. Its body stays valid until the next call. */
 void etcd_ask(struct etcd_http *, const char *path, json_t *body, const char *token, uint64_t limit_ns,

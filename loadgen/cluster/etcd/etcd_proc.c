@@ -58,8 +58,6 @@ const char *etcd_proc_local_url(const struct etcd_proc *p)
 	return p->local_text;
 }
 
-/* ---- the process */
-
 /* In the child, before exec: only async-signal-safe calls, except execvp's path search, whose memory is private. */
 static void become_etcd(const struct etcd_proc *p, const char *const *argv, int log, pid_t parent)
 {
@@ -171,8 +169,6 @@ static int spawn_etcd(struct etcd_proc *p, bool open, char *err, size_t err_size
 	return spawn(p, argv, err, err_size);
 }
 
-/* ---- etcd's users */
-
 static bool ask(struct etcd_http *h, const char *path, json_t *body, struct etcd_answer *a)
 {
 	etcd_ask(h, path, body, "", START_NS / 4, a);
@@ -276,8 +272,6 @@ static int begin_open(struct etcd_proc *p, char *err, size_t err_size)
 	etcd_http_free(http);
 	return ret;
 }
-
-/* ---- */
 
 static int set_url(struct etcd_proc *p, const struct etcd_proc_config *c, char *err, size_t err_size)
 {

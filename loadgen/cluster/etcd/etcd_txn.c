@@ -98,8 +98,6 @@ static json_t *first_json(const struct etcd *e)
 			 etcd_key(e->root, key));
 }
 
-/* ---- answers */
-
 static void end_first(struct etcd *e, enum etcd_status status, const char *why)
 {
 	struct etcd_txn *t = TAILQ_FIRST(&e->waiting);

@@ -86,8 +86,6 @@ static void on_trouble(struct etcd_watch *w, const struct etcd_answer *a)
 	}
 }
 
-/* ---- delivering */
-
 /* False: the watch has ended. */
 static bool deliver_entry(struct etcd_watch *w, const struct etcd_entry *e)
 {
@@ -106,8 +104,6 @@ static void deliver_gone(struct etcd_watch *w, const char *key)
 		w->events->on_gone(w->arg, key);
 	json_object_del(w->known, key);		/* `key` may be owned by `known` */
 }
-
-/* ---- reading */
 
 static bool read_entry(struct etcd_watch *w, const struct etcd_entry *e)
 {
@@ -216,8 +212,6 @@ static int begin_page(struct etcd_watch *w)
 			       &w->call);
 }
 
-/* ---- streaming */
-
 /* A restarted stream may repeat changes of revision `newest` that the broken one delivered; `known` identifies them.
  * False: ignore the rest of the message. */
 static bool on_change(struct etcd_watch *w, const json_t *event)
@@ -314,8 +308,6 @@ static int begin_stream(struct etcd_watch *w)
 					 etcd_int(w->revision + 1), "fragment", 1),
 			       w->etcd->state.token, ANSWER_MAX, 0, &stream_events, w, &w->call);
 }
-
-/* ---- */
 
 static void go_on(struct etcd_watch *w)
 {

@@ -34,8 +34,6 @@ int driver_pause(const char *netdev, struct driver_pause *out)
 	return ret;
 }
 
-/* --- PFC, read over rtnetlink --- */
-
 /* The attribute of a type in the `bytes` at `at`; NULL if there is none. */
 static const struct rtattr *attribute(const struct rtattr *at, size_t bytes, unsigned type)
 {

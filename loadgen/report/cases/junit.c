@@ -35,8 +35,6 @@ static double seconds_of(const json_t *suite)
 	return sum;
 }
 
-/* --- a case --- */
-
 static void put_figures(FILE *out, const json_t *one)
 {
 	put_text(out, "measured: ", one, "measured");
@@ -85,8 +83,6 @@ static void put_case(FILE *out, const json_t *suite, const json_t *one)
 	}
 	fputs("</testcase>\n", out);
 }
-
-/* --- the file --- */
 
 static void put_suite(FILE *out, const json_t *suite)
 {

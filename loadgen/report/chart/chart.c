@@ -22,8 +22,6 @@ struct plot {
 	FILE *out;
 };
 
-/* --- texts and axes --- */
-
 /* Writes a text's start tag. `anchor` says which part of the text is at x: "start", "middle" or "end". */
 static void text_begin(const struct plot *p, const char *class, const char *anchor, double x, double y)
 {
@@ -103,8 +101,6 @@ static void put_axes(const struct plot *p)
 	put_text(p, "word", "end", CHART_WIDTH - 2, 20, c->right_label, chars);
 	put_text(p, "word", "middle", (l->left + l->right_edge) / 2, l->legend_top - 8, c->x_label, CHART_LABEL_CHARS);
 }
-
-/* --- series --- */
 
 /* Series differ by dashes and shapes as well as by colour. When the colours repeat, dashes and shapes shift by one, so
  * that the combination is new. */
@@ -336,8 +332,6 @@ static void put_legend(const struct plot *p)
 		n++;
 	}
 }
-
-/* --- rules --- */
 
 /* The direction in which a rule off the chart lies; "" for one on it. */
 static const char *arrow_of(const struct chart_scale *s, const struct chart_rule *r)

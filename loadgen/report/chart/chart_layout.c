@@ -11,8 +11,6 @@
 #define LETTER 11		/* width of a letter */
 #define SIDE_MIN 22		/* half a tick's label */
 
-/* --- scales --- */
-
 size_t chart_chars(const char *label, size_t max)
 {
 	size_t n = label ? utf8_count(label) : 0;
@@ -113,8 +111,6 @@ static bool set_scales(struct chart_layout *l, const struct chart *c)
 		chart_scale_round(&l->right, true, 5);
 	return true;
 }
-
-/* --- places --- */
 
 static double width_of_ticks(const struct chart_scale *s)
 {

@@ -24,8 +24,6 @@ struct doc {
 	bool failed;
 };
 
-/* --- building --- */
-
 static void check_memory(struct doc *d, bool done)
 {
 	d->failed |= !done;
@@ -218,8 +216,6 @@ void doc_chart(struct doc *d, const char *id, const char *title, const char *svg
 	put_text(d, o, "detail", description, false);
 }
 
-/* --- tables --- */
-
 struct doc_table *doc_table(struct doc *d, const char *name, const char *caption)
 {
 	json_t *o = block(d, DOC_TABLE, DOC_PLAIN, NULL);
@@ -283,8 +279,6 @@ void doc_number(struct doc_table *t, double v, int decimals)
 {
 	add_cell(t, isfinite(v) ? json_pack("[f, i]", v, decimals) : json_pack("[n, i]", decimals));
 }
-
-/* --- reading --- */
 
 const json_t *doc_root(const struct doc *d)
 {

@@ -72,8 +72,6 @@ static void sign(struct page *p, enum doc_tone tone, const char *after)
 			tones[tone].sign, after);
 }
 
-/* --- blocks; each one ends its line --- */
-
 /* Writes the start tag of a block, with its anchor. `class` is followed by the tone's class; NULL: no classes. */
 static void html_begin(struct page *p, const json_t *b, const char *tag, const char *class)
 {
@@ -172,8 +170,6 @@ static void chart(struct page *p, const json_t *b)
 	fprintf(p->out, "%s</figure>\n", tag_end + 1);
 }
 
-/* --- tables --- */
-
 static void table_head(struct page *p, const json_t *b)
 {
 	fputs("<thead><tr>", p->out);
@@ -239,8 +235,6 @@ static void table(struct page *p, const json_t *b)
 	if (of_chart)
 		fputs("</details>\n", p->out);
 }
-
-/* --- the page --- */
 
 static void one(struct page *p, const json_t *b)
 {

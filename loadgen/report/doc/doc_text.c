@@ -118,8 +118,6 @@ static void sign(const struct form *f, enum doc_tone tone)
 	fputs(signs[tone][f->plain], f->out);
 }
 
-/* --- blocks --- */
-
 static void section(const struct form *f, const char *title)
 {
 	text_put(f, "## %s\n", "%s\n", title);
@@ -219,7 +217,7 @@ static void markdown_table(const struct form *f, const json_t *b, bool of_chart)
 	fputs(of_chart ? "\n</details>\n" : "", out);
 }
 
-/* --- plain tables: each word of a title has a line, so that a column is no wider than its figures need --- */
+/* Plain tables: each word of a title has a line, so that a column is no wider than its figures need. */
 
 /* The word of a title with that number, from 0, and its length in bytes; 0 after the last word. */
 static const char *title_word(const char *title, size_t number, size_t *bytes)
@@ -340,8 +338,6 @@ static int plain_table(const struct form *f, const json_t *b)
 	free(widths);
 	return 0;
 }
-
-/* --- the document --- */
 
 static int one(const struct form *f, const struct doc *d, size_t i)
 {

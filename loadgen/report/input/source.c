@@ -33,8 +33,6 @@ struct progress {
 	char phase[40], stop_reason[40];
 };
 
-/* --- files of the folder --- */
-
 static bool is_plain_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -87,8 +85,6 @@ bool source_is_of_suite(const struct source *s)
 	snprintf(path, sizeof(path), "%s/../suite.json", s->dir);
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
-
-/* --- events --- */
 
 static void keep_text(char *to, size_t size, const char *from)
 {
@@ -171,8 +167,6 @@ static int read_events(struct source *s, struct progress *p)
 	free(line);
 	return line ? 0 : -ENOMEM;
 }
-
-/* --- run.json --- */
 
 static void describe_end(const struct source *s, const struct progress *p, char *err, size_t err_size)
 {
@@ -284,8 +278,6 @@ void source_close(struct source *s)
 	json_decref(s->run);
 	free(s);
 }
-
-/* --- histograms --- */
 
 /* Derives the histogram's name for older runs, whose run.json does not have it. */
 static bool older_name(const struct source *s, const json_t *step, const char *which, char *out, size_t size)

@@ -13,8 +13,6 @@
 #define BUSY 0.9
 #define BETWEEN_MAX 6	/* most numbers of clients between the capacity's two ends that are named */
 
-/* --- basis --- */
-
 /* "workload echo, 64 bytes a message, over software RDMA on an emulated CPU" */
 static const char *setting(struct page *p)
 {
@@ -30,8 +28,6 @@ static const char *setting(struct page *p)
 			 emulated ? " on an emulated CPU" : "",
 			 software || emulated ? ": not hardware figures" : "");
 }
-
-/* --- how many --- */
 
 static void __attribute__((format(printf, 5, 6)))
 how_many(struct page *p, enum doc_tone tone, const char *id, const char *answer, const char *fmt, ...)
@@ -201,8 +197,6 @@ static void answer_by_clients_held(struct page *p)
 			   "The run had no step.");
 }
 
-/* --- what breaks first --- */
-
 static void __attribute__((format(printf, 5, 6)))
 breaks(struct page *p, enum doc_tone tone, const char *id, const char *answer, const char *fmt, ...)
 {
@@ -345,8 +339,6 @@ static void answer_nothing_broke(struct page *p)
 		       knee.reason ? page_text(p, " Speed: %s", page_sentence(p, knee.reason)) : "", cpu_words(p),
 		       projection_words(p));
 }
-
-/* --- what to buy --- */
 
 /* If a setting was the first limit, advises raising it, because that costs less than another server. */
 static const char *raise_words(struct page *p)

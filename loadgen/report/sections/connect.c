@@ -11,8 +11,6 @@
 #include "loadgen/report/sections/found.h"
 #include "loadgen/report/sections/trend.h"
 
-/* --- stages --- */
-
 static double stage_ms(const struct point *at, const char *stage, const char *percentile)
 {
 	char path[96];
@@ -24,8 +22,6 @@ static double stage_ms(const struct point *at, const char *stage, const char *pe
 #define ALL_STAGES(percentile) \
 	PAGE_STAGES("connect_ns.", percentile), { "total#ms", "connect_ns.total" percentile, 1e-6, 3 }, \
 	{ "psn_generate#ms", "connect_ns.psn_generate" percentile, 1e-6, 3 }, { 0 }
-
-/* --- one at a time --- */
 
 static const struct page_column times[] = {
 	{ "tried#clients", "tried", 1, 0 }, { "connected#clients", "connected", 1, 0 },
@@ -147,8 +143,6 @@ static void show_other_stages(struct page *p)
 	page_points(p, "handshakes", "TLS handshakes, and the median time of connecting with each kind.", handshakes);
 }
 
-/* --- packet sequence numbers --- */
-
 /* Sum of a figure over all steps; steps that lack it are skipped. */
 static double sum_of_steps(const struct page *p, const char *path)
 {
@@ -188,8 +182,6 @@ static void show_psns(struct page *p)
 		    "others than agreed were. Each load host compares the PSNs of its own connections to a server and "
 		    "rail; the server hands out none that it has in use.", columns);
 }
-
-/* --- in words --- */
 
 /* Says which stage has the longest median at a point, and how fast clients connected. */
 static void say_stages(struct page *p, const struct point *at)
@@ -239,8 +231,6 @@ void section_stages(struct page *p)
 	show_psns(p);
 	show_alone(p, bars.v[bars.n - 1]);
 }
-
-/* --- over time --- */
 
 /* Most points of the chart; in a longer run each point stands for several samples. */
 #define TIMES_MAX 120

@@ -12,8 +12,6 @@
 
 static const char *const sides[] = { "server", "generator" };
 
-/* --- settings that did not take effect --- */
-
 size_t effective_say_untaken(struct page *p, const json_t *run, const char *id)
 {
 	const json_t *e;
@@ -40,8 +38,6 @@ static void say_untaken(struct page *p)
 	doc_note(p->doc, DOC_WARN, "effective-not-taken", "These settings did not take effect as they were asked for:");
 	effective_say_untaken(p, p->run, "effective-not-taken-one");
 }
-
-/* --- settings of each thread --- */
 
 struct fact {
 	const char *path, *words;
@@ -137,8 +133,6 @@ static void table_threads(struct page *p, const json_t *step)
 			 of_threads(p, threads_of(step, "generator"), &facts[i]));
 	}
 }
-
-/* --- work per doorbell and poll --- */
 
 static void table_work(struct page *p)
 {

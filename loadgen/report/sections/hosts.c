@@ -66,8 +66,6 @@ static double rate_of_each(const json_t *part)
 	return rate_of(part) / read_held(json_object_get(part, "own"));
 }
 
-/* --- tables --- */
-
 static const char *lost_words(struct page *p, const json_t *host)
 {
 	const json_t *lost = json_object_get(host, "lost");
@@ -157,8 +155,6 @@ static void table_steps(struct page *p)
 		doc_text(p->doc, "hosts-steps-cut", "The table ends after %d rows; run.json has all.", ROWS_MAX);
 }
 
-/* --- statements --- */
-
 /* Compares the hosts with the fewest and the most messages for each client. */
 static void say_spread(struct page *p, size_t index)
 {
@@ -232,8 +228,6 @@ static void say_lost(struct page *p)
 				 page_sentence(p, lost_words(p, host)));
 	}
 }
-
-/* --- chart --- */
 
 static void chart_rates(struct page *p, size_t index)
 {

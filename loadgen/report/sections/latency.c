@@ -32,8 +32,6 @@ struct shown {
 	double low[BINS_MAX + 1], bins[BINS_MAX + 1];	/* lower end of each bar, us; its samples */
 };
 
-/* --- reading --- */
-
 static double percentile_us(const struct hist *h, double percentile)
 {
 	if (!hist_supports(h, percentile))
@@ -84,8 +82,6 @@ static bool read_shown(struct page *p, const struct point *at, const json_t *ste
 		read_spectrum(h, s->service);
 	return true;
 }
-
-/* --- the spectrum --- */
 
 static bool has_service(const struct shown *s)
 {
@@ -156,8 +152,6 @@ static void show_spectrum(struct page *p, const struct shown *s, size_t n)
 	}
 }
 
-/* --- the histogram --- */
-
 /* The percentiles within a row of the picture: "p50 p90". */
 static const char *marks_of(struct page *p, const struct shown *s, double low, double high)
 {
@@ -210,8 +204,6 @@ static void show_bins(struct page *p, const struct shown *s)
 	for (size_t i = 0; i < BINS_MAX; i++)
 		page_add(t, DOC_PLAIN, "103", s->low[i], s->bins[i], 100 * s->bins[i] / s->count);
 }
-
-/* --- the section --- */
 
 /* Reads the last run of the most clients that has a histogram. */
 static bool read_largest(struct page *p, double bytes, struct shown *out)
@@ -299,8 +291,6 @@ void section_distribution(struct page *p)
 	show_spectrum(p, s, n);
 	show_bins(p, &s[0]);
 }
-
-/* --- one way, by direction, by kind --- */
 
 /* Names of the parts in run.json, and in words. */
 static const struct {

@@ -15,8 +15,6 @@
 #define SIZES_SHOWN 6
 #define FIT_POINTS 60
 
-/* --- shared by both sections --- */
-
 static const char *size_label(struct page *p, double bytes, const char *label)
 {
 	return p->points->n_sizes > 1 ? page_text(p, "%s%s%s", page_bytes(p, bytes), label[0] ? ", " : "", label)
@@ -38,8 +36,6 @@ static void rule_capacities(const struct page *p, struct chart *c)
 	page_rule(c, json_number_at(capacity, "slo_capacity.clients"), true, false, "SLO capacity");
 	page_rule(c, json_number_at(capacity, "first_hard_failure.clients"), true, true, "first hard failure");
 }
-
-/* --- throughput --- */
 
 struct load {
 	double bytes;
@@ -307,8 +303,6 @@ void section_throughput(struct page *p)
 	draw_throughput(p, loads, n);
 	table_throughput(p, loads, n);
 }
-
-/* --- latency --- */
 
 static const double percentiles[] = { 50, 95, 99, 99.9 };
 static const char *const percentile_labels[] = { "p50", "p95", "p99", "p99.9" };

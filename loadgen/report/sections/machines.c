@@ -66,8 +66,6 @@ static bool read_samples(struct page *p, const char *side, struct samples *out)
 	return true;
 }
 
-/* --- marks --- */
-
 /* A short name for the three phases of a step that are marked; the name itself for others, NULL for NULL. */
 static const char *short_phase(const char *name)
 {
@@ -108,8 +106,6 @@ static void mark(struct page *p, struct chart *c)
 			  page_count(p, json_number_at(step, "target_clients")));
 	}
 }
-
-/* --- charts --- */
 
 struct curve {
 	const char *label, *name;
@@ -184,8 +180,6 @@ static void show_charts(struct page *p, const struct samples *s)
 	show_both(p, s, "machines-counts", "Descriptors and queue pairs over time", "in use", counts,
 		  sizeof(counts) / sizeof(counts[0]));
 }
-
-/* --- tables --- */
 
 /* The phase that ran at a time. */
 static const char *phase_at(const json_t *phases, double t_s)
@@ -309,8 +303,6 @@ static void show_peaks(struct page *p)
 			page_cells_at(p, t, columns, &p->points->v[i], page_text(p, "resources.%s", sides[k]));
 		}
 }
-
-/* --- statements --- */
 
 static void say_peak(struct page *p)
 {

@@ -87,8 +87,6 @@ static void show_ports(struct page *p)
 		}
 }
 
-/* --- statements --- */
-
 /* Counts of sides of steps: all, those without a wire, and those whose bytes were counted at the interface. */
 struct known {
 	size_t sides, loopback, netdev;

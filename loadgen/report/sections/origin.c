@@ -11,8 +11,6 @@
 #define FILES_MAX 400
 #define ARGUMENTS_MAX 200
 
-/* --- environment --- */
-
 struct fact {
 	const char *path, *words;
 	bool bytes, is_limit;	/* is_limit: null says that there is no limit */
@@ -78,8 +76,6 @@ static void say_build(struct page *p, const char *which, const char *words)
 		 page_json(p, json_at(b, "compiler")), page_json(p, json_at(b, "flags")));
 }
 
-/* --- the command --- */
-
 static const char *command_line(struct page *p)
 {
 	const json_t *argv = json_at(p->run, "run.argv"), *arg;
@@ -129,8 +125,6 @@ static void show_command(struct page *p)
 	doc_text(p->doc, NULL, "To make this report again, also with other options:");
 	doc_code(p->doc, page_text(p, "performance_test report %s", page_quoted(p, p->source->dir)));
 }
-
-/* --- files --- */
 
 static void add_file(struct page *p, const char *name, const char *what)
 {

@@ -75,8 +75,6 @@ bool page_has_left_rows_out(const struct page *p)
 	return p->rows > ROWS_MAX;
 }
 
-/* --- charts --- */
-
 void page_chart(struct page *p, const char *id, const char *title, const struct chart *c, const char *description)
 {
 	char *svg;
@@ -119,8 +117,6 @@ void page_rule(struct chart *c, double at, bool vertical, bool bad, const char *
 		c->rules[c->n_rules++] =
 			(struct chart_rule) { .at = at, .vertical = vertical, .bad = bad, .label = label };
 }
-
-/* --- tables --- */
 
 static void add_column(struct page *p, struct doc_table *t, const char *column)
 {
@@ -186,8 +182,6 @@ void page_cells(struct doc_table *t, const char *cells, ...)
 	add_cells(t, cells, ap);
 	va_end(ap);
 }
-
-/* --- tables by columns --- */
 
 double page_figure(const json_t *o, const char *path)
 {
@@ -312,8 +306,6 @@ bool page_objects(struct page *p, const char *name, const char *caption, const s
 	}
 	return all && rows && table_of(p, name, caption, columns, rows, n, max, false);
 }
-
-/* --- figures in words --- */
 
 const char *page_count(struct page *p, double v)
 {

@@ -54,8 +54,6 @@ static const struct figures lag = {
 	},
 };
 
-/* --- CPU, memory, counts --- */
-
 static void say_cpu(struct page *p, const struct trend *v)
 {
 	double cores = json_number_at(p->run, "environment.server.cores");
@@ -82,8 +80,6 @@ static bool show_figures(struct page *p, const struct figures *f, double bytes)
 	figures_show(p, f, v);
 	return true;
 }
-
-/* --- cost of one more client --- */
 
 static const struct slope {
 	const char *name, *words;
@@ -150,8 +146,6 @@ static void show_slopes(struct page *p, double bytes)
 	add_lines(p, t, "server", bytes);
 	add_lines(p, t, "generator", bytes);
 }
-
-/* --- planned and used --- */
 
 #define PLAN_MISSED 0.15		/* largest deviation, as a share of what was used */
 #define PLAN_ROWS_MAX 64		/* a plan has fewer */
@@ -230,8 +224,6 @@ void section_resources(struct page *p)
 	show_planned(p);
 }
 
-/* --- limits --- */
-
 /* Says whether the number of clients that reaches a limit was measured or projected, or why it is not known. */
 static const char *known_how(const json_t *l)
 {
@@ -287,8 +279,6 @@ void section_limits(struct page *p)
 		add_limit(p, t, l, most);
 	}
 }
-
-/* --- checks --- */
 
 #define RESIDUAL_MAX 5.0		/* % */
 

@@ -12,8 +12,6 @@
 #define MIB (1 / 1048576.0)
 #define KIB (1 / 1024.0)
 
-/* --- tables --- */
-
 #define STEP_FIGURES \
 	{ "held#", "connected_held", 1, 0 }, { "failed#", "failed+dropped", 1, 0 }, \
 	{ "connect p50#ms", "connect_ns.total.p50", 1e-6, 2 }, { "connect p99#ms", "connect_ns.total.p99", 1e-6, 2 }, \
@@ -81,8 +79,6 @@ static const struct {
 		{ "checked at the server#", "verified.server_checked", 1, 0 },
 		{ "corrupt at the server#", "verified.server_corrupt", 1, 0 } } },
 };
-
-/* --- jitter --- */
 
 /* A cause that affects a smaller share of the operations cannot move the p99.9. */
 #define JITTER_SHARE 0.001
@@ -241,8 +237,6 @@ static bool has_round_trips(const struct page *p)
 	return false;
 }
 
-/* --- the section --- */
-
 void section_steps(struct page *p)
 {
 	doc_section(p->doc, "steps", "Each step");
@@ -263,8 +257,6 @@ void steps_table(struct page *p)
 	else
 		page_points(p, "steps", NULL, step_figures);
 }
-
-/* --- caveats --- */
 
 /* The caveats of steps: first the validity flags, then reasons for missing figures. */
 enum { FEW_CONNECTIONS = VALIDITY_FLAGS, FEW_OPERATIONS, NO_OPERATION, NO_SERVER_CPU, CAVEATS };

@@ -96,8 +96,6 @@ bool trend_wants_log(const struct points *points)
 	return most >= LINEAR_SPAN * least;
 }
 
-/* --- several figures --- */
-
 size_t figures_read(struct page *p, const struct figures *f, double bytes, struct trend out[FIGURES_MAX])
 {
 	size_t known = 0;
@@ -122,8 +120,6 @@ void figures_show(struct page *p, const struct figures *f, const struct trend v[
 	page_chart(p, page_text(p, "%s-chart", f->id), f->title, &c, f->description);
 	page_points(p, f->id, NULL, f->v);
 }
-
-/* --- bars --- */
 
 void bars_choose(const struct points *points, struct bars *out)
 {

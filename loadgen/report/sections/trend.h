@@ -31,7 +31,7 @@ size_t trend_top(const struct trend *v);
 /* True if the numbers of clients span so much that they need a logarithmic axis. */
 bool trend_wants_log(const struct points *points);
 
-/* --- several figures of the steps: a chart and the table of its numbers --- */
+/* Several figures of the steps: a chart and the table of its numbers. */
 
 #define FIGURES_MAX 8
 
@@ -46,8 +46,6 @@ struct figures {
 /* Reads the trend of each column into `out`. Returns how many figures are known in all; 0 if memory ran out. */
 size_t figures_read(struct page *p, const struct figures *f, double bytes, struct trend out[FIGURES_MAX]);
 void figures_show(struct page *p, const struct figures *f, const struct trend v[FIGURES_MAX]);
-
-/* --- bars --- */
 
 #define BARS_MAX 24
 

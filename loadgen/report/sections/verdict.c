@@ -12,8 +12,6 @@
 #define BUSY 0.9
 #define CPUS_FULL 0.95
 
-/* --- badges --- */
-
 static void add_flag_badges(struct page *p)
 {
 	for (int i = 0; i < VALIDITY_FLAGS; i++) {
@@ -62,8 +60,6 @@ static void add_place_badges(struct page *p)
 			  page_text(p, "With the most clients the CPUs of %s were %s busy.", found_machine_words(p),
 				    page_percent(p, busy)));
 }
-
-/* --- the result --- */
 
 enum outcome { OUTCOME_NOT_JUDGED, OUTCOME_PASS, OUTCOME_INCONCLUSIVE, OUTCOME_FAIL, OUTCOME_N };
 
@@ -150,8 +146,6 @@ static void say_end(struct page *p)
 			 strcmp(status, "aborted") == 0 ? "was interrupted" : "stopped", words);
 }
 
-/* --- what limits --- */
-
 static void say_limiting_resource(struct page *p)
 {
 	const json_t *first = json_array_get(p->limits, 0);
@@ -204,8 +198,6 @@ void table_capacities(struct page *p)
 	add_capacity(p, t, "knee", &knee, "");
 	add_capacity(p, t, "first hard failure", &hard, "");
 }
-
-/* --- criteria --- */
 
 #define CRITERIA_MAX 200
 

@@ -17,8 +17,6 @@
 #define ALTERNATIVES_MAX 16u
 #define CROSSINGS_MAX 64u	/* as many as sizes of a run */
 
-/* --- alternatives beside each other --- */
-
 /* The figures of each alternative at each point. The caller owns the result. */
 static json_t *figures_of(const json_t *points)
 {
@@ -96,8 +94,6 @@ static void show_figures(struct page *p, const char *id, const json_t *points)
 			     "with that alternative.", stages, all, SIZE_MAX);
 	json_decref(all);
 }
-
-/* --- candidates against the baseline --- */
 
 static const char *improvement(struct page *p, const json_t *row)
 {
@@ -215,8 +211,6 @@ void comparison_answer(struct page *p, const json_t *comparison)
 		   page_text(p, "of %zu figures, over all sizes and candidates.", all));
 }
 
-/* --- statements --- */
-
 static const char *metric_words(const json_t *contest)
 {
 	static const struct page_words words[] = {
@@ -331,8 +325,6 @@ static void say_comparison(struct page *p, const json_t *comparison)
 	say_sizes(p, comparison);
 }
 
-/* --- in short --- */
-
 /* "+12.3 %, improvement"; the verdicts "same" and "unknown" are left out. */
 static const char *change(struct page *p, const json_t *candidate, const char *metric)
 {
@@ -377,8 +369,6 @@ void comparison_brief(struct page *p, const json_t *comparison)
 				page_cells(t, "s", change(p, candidate, c->path));
 		}
 }
-
-/* --- all of it --- */
 
 static void show_alternatives(struct page *p, const json_t *comparison)
 {

@@ -15,8 +15,6 @@
 #define CANDIDATES_MAX 16u
 #define SUMMARY "summary"
 
-/* --- charts --- */
-
 /* Charts of an entry: time and bandwidth of its operations, or if it has none, the time to connect. */
 static const struct {
 	const char *id, *title, *y_label, *description;
@@ -52,8 +50,6 @@ static void draw_steps(struct page *p, const char *id, const json_t *steps)
 				   charts[i].description);
 	}
 }
-
-/* --- a chapter --- */
 
 static const char *result_of(struct page *p, const json_t *entry)
 {
@@ -282,8 +278,6 @@ void section_suite_entry(struct page *p, const json_t *entry, const json_t *next
 		show_command(p, json_object_get(entry, "options"));
 	add_links(p, entry, next);
 }
-
-/* --- the summary --- */
 
 static void say_environment(struct page *p, const json_t *suite)
 {

@@ -47,8 +47,6 @@
 
 static struct certs certs;
 
-/* ---- the server */
-
 static struct {
 	struct server_config cfg;
 	struct server server;
@@ -182,8 +180,6 @@ static uint64_t server_sum(size_t offset)
 }
 #define SERVER_SUM(field) server_sum(offsetof(struct stats, field))
 
-/* ---- control sessions */
-
 struct asker {
 	pthread_t thread;
 	atomic_bool ends;
@@ -268,8 +264,6 @@ static void *ask_all_the_time(void *arg)
 	tls_ctx_free(ctx);
 	return NULL;
 }
-
-/* ---- the generator */
 
 static struct crew crew;
 static sem_t progress;
@@ -434,8 +428,6 @@ static void run_iterations(const char *arguments, uint32_t clients, uint64_t byt
 	}
 	crew_dismiss(&crew);
 }
-
-/* ---- tests */
 
 static void wait_for_a_reload(const struct asker *a)
 {

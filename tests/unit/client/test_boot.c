@@ -16,8 +16,6 @@
 #include "tests/unit/helpers/client_rig.h"
 #include "tests/unit/helpers/moved_clock.h"
 
-/* ---- TCP ---- */
-
 TEST(tcp__nobody_listens__refused_and_not_told_from_within)
 {
 	client_rig_start();
@@ -36,8 +34,6 @@ TEST(tcp__local_address_not_ours__failed_and_not_told_from_within)
 	assert_int_equal(cli.closed, 0);
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_ERRNO, EADDRNOTAVAIL);
 }
-
-/* ---- TLS ---- */
 
 static void handshake_until_over(void)
 {
@@ -112,8 +108,6 @@ TEST(tls__server_speaks_something_else__tls_failure)
 	assert_int_equal(cli.fail.kind, FAIL_TLS);
 	client_assert_all_back();
 }
-
-/* ---- HELLO ---- */
 
 TEST(hello__as_configured)
 {
@@ -203,8 +197,6 @@ TEST(refuse__psn_conflict_without_end__gives_up_after_eight)
 	assert_int_equal(hellos, 8);
 	client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_REFUSED, REFUSE_PSN_CONFLICT);
 }
-
-/* ---- GRANT ---- */
 
 TEST(grant__usual__keys_derived_and_tls_closed)
 {

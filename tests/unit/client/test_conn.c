@@ -192,8 +192,6 @@ CLIENT_TEST(close__disconnect_fails__over_without_it)
 	client_assert_failed(STAGE_TCP_CONNECT, FAIL_NONE, 0);
 }
 
-/* ---- closing from inside the callbacks ---- */
-
 CLIENT_TEST(close__inside_on_live__over)
 {
 	struct client_conn *c;
@@ -279,8 +277,6 @@ CLIENT_TEST(connect__inside_on_closed__a_new_connection)
 	client_until(second->state == CLIENT_ST_TLS_HANDSHAKE);
 	assert_int_equal(cli.closed, 1);
 }
-
-/* ---- the context ---- */
 
 CLIENT_TEST(connect__all_objects_in_use__null)
 {

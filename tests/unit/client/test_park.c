@@ -85,8 +85,6 @@ static uint32_t cm_calls(void)
 	return n;
 }
 
-/* ---- parking ---- */
-
 TEST(may_enter__always_true__asked_once_before_each_stage_but_the_first)
 {
 	client_at(CLIENT_ST_LIVE);
@@ -251,8 +249,6 @@ TEST(go_on__from_inside_the_others_may_enter__both_go_on)
 	assert_int_equal(fake_cm_calls(FAKE_CM_RESOLVE_ADDR), 2);
 }
 
-/* ---- ends while parked ---- */
-
 TEST(close__while_parked__told_once_and_cannot_go_on)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stops); i++) {
@@ -363,8 +359,6 @@ TEST(ctx_free__parked_before_each_stage__everything_released)
 	}
 }
 
-/* ---- demand ---- */
-
 TEST(demand__until_the_queue_pair_is_taken__one_each)
 {
 	client_rig_start();
@@ -410,8 +404,6 @@ TEST(demand__no_queue_pair_to_be_had__back_to_zero)
 	assert_int_equal(cli.fail.code, ENOMEM);
 	assert_int_equal(cli.ctx->demand, 0);
 }
-
-/* ---- without a first message ---- */
 
 TEST(no_first_message__response__live_at_once_and_nothing_sent)
 {

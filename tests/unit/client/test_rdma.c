@@ -46,8 +46,6 @@ static const struct fake_post *last_post(void)
 	return &p[n - 1];
 }
 
-/* ---- resolving ---- */
-
 TEST(resolve__after_the_grant__from_the_device_to_the_granted_address)
 {
 	const struct fake_cm_call *r;
@@ -135,8 +133,6 @@ TEST(event__not_of_this_state__ignored)
 	assert_int_equal(c->state, CLIENT_ST_ADDR_RESOLVE);
 	assert_int_equal(fake_cm_calls(FAKE_CM_CONNECT), 0);
 }
-
-/* ---- connecting ---- */
 
 TEST(connect__route_resolved__request_with_proof)
 {
@@ -343,8 +339,6 @@ TEST(connect__server_gone_before_its_answer_is_taken__closed_by_peer)
 	}
 }
 
-/* ---- rejections ---- */
-
 TEST(rejected__by_the_server__its_code)
 {
 	static const uint16_t codes[] = { REFUSE_BAD_SESSION, REFUSE_BAD_HMAC, REFUSE_BAD_ADDRESS,
@@ -402,8 +396,6 @@ TEST(device_removed__context_is_broken)
 	event(c, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	assert_true(cli.ctx->pump.broken);
 }
-
-/* ---- messages ---- */
 
 TEST(messages__sent_and_answered__told_with_sequence_and_size)
 {
@@ -547,8 +539,6 @@ TEST(send__cannot_be_posted__failed)
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
 
-/* ---- pushes ---- */
-
 static const struct frame_window window = { UINT64_C(0x7e0000002000), 8192, 0xfeed };
 
 static struct client_conn *live_with_window(void)
@@ -619,8 +609,6 @@ TEST(push__no_buffer_or_cannot_be_posted__failed)
 	disconnected(c);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
-
-/* ---- one-sided ---- */
 
 TEST(one_sided__within_the_region__posted_there)
 {

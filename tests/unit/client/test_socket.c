@@ -62,8 +62,6 @@ static struct client_conn *granted(enum transport t)
 	return granted_at("127.0.0.1", t);
 }
 
-/* ---- over TCP */
-
 static void take(uint8_t *out, size_t n)
 {
 	size_t have = 0;
@@ -314,8 +312,6 @@ TEST(tcp__no_answer__timeout)
 	client_expire(c);
 	client_assert_failed(STAGE_SOCKET_CONNECT, FAIL_TIMEOUT, 0);
 }
-
-/* ---- over TLS */
 
 static void take_over_tls(uint8_t *out, size_t n)
 {

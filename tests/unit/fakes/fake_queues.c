@@ -28,8 +28,6 @@ void fake_register_srq(struct fake_srq *s)
 	the_srq = s;
 }
 
-/* ---- completions and their events ---- */
-
 static void raise_event(struct fake_cq *q)
 {
 	struct fake_channel *c = q->channel;
@@ -144,8 +142,6 @@ uint32_t fake_cq_unacked(const struct ibv_cq *cq)
 
 	return q->got - q->acked;
 }
-
-/* ---- sending ---- */
 
 static void bind_window(struct fake_qp *q, const struct ibv_send_wr *wr)
 {
@@ -314,8 +310,6 @@ uint32_t fake_doorbells(void)
 {
 	return doorbells;
 }
-
-/* ---- receiving ---- */
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {

@@ -97,8 +97,6 @@ uint32_t fake_cm_calls(enum fake_cm_op op)
 	return counts[op];
 }
 
-/* ---- channels and events ---- */
-
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	FAKE_GUARD;
@@ -245,8 +243,6 @@ uint32_t fake_cm_acked(void)
 {
 	return n_acked;
 }
-
-/* ---- ids ---- */
 
 int rdma_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **id, void *context,
 		   enum rdma_port_space ps)
@@ -460,8 +456,6 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 	return 0;
 }
 
-/* ---- what the path needs of a queue pair ---- */
-
 static void path_gid(const struct rdma_cm_id *id, uint8_t gid[16])
 {
 	struct addr peer = fake_cm.path_peer;
@@ -510,8 +504,6 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 		return -1;
 	}
 }
-
-/* ---- devices ---- */
 
 struct ibv_context **rdma_get_devices(int *n)
 {

@@ -122,8 +122,6 @@ static void unmake(const char *kind, void *object)
 	free(object);
 }
 
-/* ---- device ---- */
-
 const char *ibv_get_device_name(struct ibv_device *d)
 {
 	return d->name;
@@ -158,8 +156,6 @@ ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entr
 	memcpy(entries, fake_device.gids, n * entry_size);
 	return (ssize_t)n;
 }
-
-/* ---- protection domains, memory ---- */
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 {
@@ -288,8 +284,6 @@ uint32_t fake_mw_last_rkey(void)
 	return last_mw_rkey;
 }
 
-/* ---- completion channels and queues ---- */
-
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {
 	FAKE_GUARD;
@@ -375,8 +369,6 @@ struct ibv_cq *fake_cq(uint32_t i)
 	return i < n_cqs ? &cqs[i]->cq : NULL;
 }
 
-/* ---- shared receive queues ---- */
-
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	FAKE_GUARD;
@@ -429,8 +421,6 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 	unmake("shared receive queues", s);
 	return 0;
 }
-
-/* ---- queue pairs ---- */
 
 static uint32_t new_qpn(void)
 {

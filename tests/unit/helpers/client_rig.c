@@ -29,8 +29,6 @@
 
 struct client_rig cli;
 
-/* ---- what the user is told ---- */
-
 static void on_live(void *arg, struct client_conn *c)
 {
 	assert_ptr_equal(arg, &cli);
@@ -113,8 +111,6 @@ static const struct client_ops ops = { .on_live = on_live, .on_message = on_mess
 static const struct client_ops parking_ops = { .may_enter = may_enter, .on_live = on_live,
 					       .on_message = on_message, .on_rma = on_rma,
 					       .on_closed = on_closed };
-
-/* ---- the rig ---- */
 
 int client_rig_group_setup(void **state)
 {
@@ -264,8 +260,6 @@ void client_assert_failed(enum stage stage, enum fail_kind kind, int code)
 	client_assert_all_back();
 	assert_int_equal(cli.closed, 1);
 }
-
-/* ---- the script ---- */
 
 void script_accept(void)
 {

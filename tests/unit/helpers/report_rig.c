@@ -106,8 +106,6 @@ const char *report_rig_read(const char *folder, const char *name)
 	return text;
 }
 
-/* --- statements --- */
-
 /* The character that a reference stands for; 0: none that a page has. */
 static char referred(const char **at)
 {
@@ -225,8 +223,6 @@ void report_rig_expect_none(const json_t *run, const char *id)
 	if (text_of(report_rig_read(REPORT_RIG_DIR, "report.html"), id, text, sizeof(text)))
 		fail_msg("%s: %s", id, text);
 }
-
-/* --- tables --- */
 
 bool report_rig_has_row(const char *folder, const char *table, const char *row)
 {

@@ -158,8 +158,6 @@ static int64_t number_at(const char *name)
 	return n;
 }
 
-/* ---- SIGHUP */
-
 TEST(reload__new_certificate__new_clients_see_it_old_ones_live_on)
 {
 	struct peer live, half, next;
@@ -321,8 +319,6 @@ TEST(reload__no_memory_to_hold_the_new_context__the_old_one_is_freed_in_time)
 	main_until(freed);
 }
 
-/* ---- sessions of before */
-
 TEST(reload__tickets_of_before__full_handshake)
 {
 	start();
@@ -360,8 +356,6 @@ TEST(reload__client_revoked__neither_certificate_nor_ticket_serves)
 	server_assert_all_back();
 }
 
-/* ---- names */
-
 static void show(const char *san)
 {
 	struct certs_wish wish = { .name = "shown", .san = san, .valid_s = 1000 };
@@ -397,8 +391,6 @@ TEST(names__not_in_the_list__refused_and_counted_clients_and_control)
 	conn_close(TAILQ_FIRST(&srv.shard->lists[CONN_ST_GRANTED]), CLOSE_DRAINING);
 	server_assert_all_back();
 }
-
-/* ---- warnings */
 
 static void assert_start_says(const char *words)
 {
@@ -486,8 +478,6 @@ TEST(start__list_of_a_ca_that_is_not_there__said)
 	assert_start_says("the CAs of 1 of its lists are not in ");
 }
 
-/* ---- ticket keys */
-
 static struct ticket_ring *ring(void)
 {
 	return &srv.shard->tls_ctx->tickets;
@@ -541,7 +531,7 @@ TEST(tickets__switched_off__no_timer)
 	assert_false(ev_is_active(&srv.shard->ticket_step));
 }
 
-/* ---- --watch-certs: last, because minutes pass here by the moved clock, and libev's time of day does not follow it */
+/* --watch-certs: last, because minutes pass here by the moved clock, and libev's time of day does not follow it. */
 
 static void pass_s(unsigned seconds)
 {

@@ -179,8 +179,6 @@ LOG_TEST(write__program_name_too_long__no_overrun)
 	assert_null(next_write());
 }
 
-/* ---- formats ---- */
-
 static const uint32_t shard = 3, connection = 17;
 static const struct log_fields fields = { .shard = &shard, .connection = &connection, .peer = "192.0.2.1:7",
 					  .reason = "timeout", .advice = "say \"more\"" };
@@ -296,7 +294,7 @@ LOG_TEST(journal__each_level__its_priority)
 	assert_null(next_write());
 }
 
-/* ---- between log_start and log_stop ---- */
+/* Between log_start and log_stop. */
 
 #define FLOOD 100000
 #define FLOOD_SLEEPS_MAX 10	/* of a thread that writes so many lines: it may sleep for other reasons than the

@@ -129,8 +129,6 @@ static void assert_refused(const char *arguments, const char *message)
 	assert_string_equal(p.err, message);
 }
 
-/* ---- good values ---- */
-
 TEST(uint__digits__stored)
 {
 	assert_stores("--clients 1", &p.config.clients, 1);
@@ -230,8 +228,6 @@ TEST(flag__given__true)
 	assert_true(p.config.verbose);
 }
 
-/* ---- where options end ---- */
-
 TEST(operands__end_the_options__first_arg)
 {
 	assert_ends_at("", 1);
@@ -276,8 +272,6 @@ TEST(help_and_version__long_and_short__recognised)
 	assert_parses("-- --help");
 	assert_refused("--help=1", "--help: value given; allowed: no value");
 }
-
-/* ---- errors ---- */
 
 #define CLIENTS_ALLOWED	 "1 to 100000"
 #define DURATION_ALLOWED "1.500us to 2h"
@@ -510,8 +504,6 @@ TEST(error__small_buffer__cut_and_terminated)
 	assert_int_equal(opts_parse(&spec, 2, argv, &c, &first, NULL, 0), OPTS_ERROR);
 }
 
-/* ---- opts_given ---- */
-
 static int given(const char *arguments, const char *name)
 {
 	char line[200], *argv[MAX_ARGS];
@@ -531,8 +523,6 @@ TEST(opts_given__by_position__only_options_count)
 	assert_false(given("--name clients", "clients"));
 	assert_false(given("", "clients"));
 }
-
-/* ---- --help ---- */
 
 static char *help_text(const struct opts_spec *s, const char *topic)
 {
@@ -582,8 +572,6 @@ TEST(opts_print_help__whole_table__as_documented)
 	assert_string_equal(text, expected);
 	free(text);
 }
-
-/* ---- options that need or exclude others, defaults, groups ---- */
 
 static const char *const switches[] = { "off", "on", NULL };
 
@@ -723,8 +711,6 @@ TEST(opts_print_help__topics__their_options)
 	assert_string_equal(text, markdown);
 	free(text);
 }
-
-/* ---- the configuration file ---- */
 
 /* Parses `arguments` and --config with a file of these `n` bytes, and removes the file. p.err is without its path. */
 static enum opts_result parse_file_bytes(const char *arguments, const char *bytes, size_t n)

@@ -69,8 +69,6 @@ static int write_json(FILE *out, const void *o)
 	return json_dumpf(o, out, JSON_INDENT(1)) ? -EIO : 0;
 }
 
-/* ---- links */
-
 TEST(write_in__a_link_for_the_file_or_its_temporary__refused)
 {
 	static const char *const names[] = { "in/f", "in/f.tmp" };
@@ -189,8 +187,6 @@ TEST(write_in__temporary_left_by_a_killed_run__replaced)
 	assert_int_equal(mkfifo("in/g.tmp", 0666), 0);
 	assert_int_equal(path_write_in(folder, "g", write_text, "new"), -EEXIST);
 }
-
-/* ---- a full disk */
 
 /* For every number of bytes that fit: the error is the disk's, whoever writes, and nothing is left of the file. */
 TEST(write_in__disk_full__its_errno_and_no_file)

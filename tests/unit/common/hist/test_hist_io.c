@@ -17,8 +17,6 @@
 #define HEADER_BYTES  40
 #define PAYLOAD_MAX   (HIST_CELLS * 9)
 
-/* ---- writing into memory ---- */
-
 struct written {
 	char *text;
 	size_t len;
@@ -54,7 +52,7 @@ static char *interval_of(const char *tag, double start_s, double length_s)
 	return written_close(&w);
 }
 
-/* ---- reading back, written from the format's description and not from the encoder ---- */
+/* Reading back, written from the format's description and not from the encoder. */
 
 struct decoded {
 	uint64_t significant_digits, lowest, highest, normalizing_offset;
@@ -188,8 +186,6 @@ static void assert_same_cells(const struct decoded *d)
 	for (size_t i = 0; i < HIST_CELLS; i++)
 		assert_int_equal(d->cells[i], counter_get(&h->cell[i]));
 }
-
-/* ---- interval log ---- */
 
 TEST(hlog_interval__spread_samples__decodes_to_the_same_counts)
 {
@@ -332,8 +328,6 @@ TEST(hist_io__disk_full__eio)
 	assert_int_equal(hist_write_hlog_interval(h, NULL, 0, 1, full), -EIO);
 	fclose(full);
 }
-
-/* ---- percentile text ---- */
 
 /* The expected text was made with hdr-histogram-js from the same values. */
 TEST(hgrm__ten_values__as_hdrhistogram_prints_them)

@@ -73,8 +73,6 @@ static void assert_refused(const char *p, size_t len)
 	assert_int_equal(hist_count(h), 0);
 }
 
-/* ---- what was written comes back ---- */
-
 static void assert_comes_back(struct hist *of)
 {
 	struct text t = log_of(&of, 1, "a_tag");
@@ -154,8 +152,6 @@ TEST(read__several_intervals__their_sum)
 	free(t.p);
 }
 
-/* ---- damage ---- */
-
 TEST(read__cut_off_anywhere__refused)
 {
 	struct hist *of[2] = { new_hist(), new_hist() }, *sum = new_hist();
@@ -208,8 +204,6 @@ TEST(read__any_byte_changed__refused_or_the_same_counts)
 	assert_true(refused > tried / 2);
 	free(t.p);
 }
-
-/* ---- logs made by hand, whose checksums are right ---- */
 
 struct parts {
 	uint32_t compressed_cookie, cookie, offset, digits;

@@ -56,8 +56,6 @@ static void burn(uint64_t ns)
 			;
 }
 
-/* ---- usage ---- */
-
 TEST(usage_cpu__after_computing__as_the_process_clock)
 {
 	struct res_usage before = usage_now(), after;
@@ -192,8 +190,6 @@ TEST(usage__no_descriptor_left__error_and_no_result)
 	assert_int_equal(u.fds, 12345);
 }
 
-/* ---- the machine's memory ---- */
-
 /* The sum of the numbers in a file's lines that begin with `name`. */
 static double sum_of(const char *path, const char *name)
 {
@@ -227,8 +223,6 @@ TEST(machine_kernel__now__what_is_free_is_not_in_it)
 	assert_float_equal((double)bytes, expected, slack);
 }
 
-/* ---- the machine's CPU ---- */
-
 TEST(machine_cpu__one_cpu_computing__busy_grows_sum_is_the_time)
 {
 	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -247,8 +241,6 @@ TEST(machine_cpu__one_cpu_computing__busy_grows_sum_is_the_time)
 	assert_true(after.softirq_ns >= before.softirq_ns);
 	assert_true(after.softirq_ns <= after.busy_ns);
 }
-
-/* ---- limits ---- */
 
 /* Runs `check` where lowered limits do not matter to the other tests. */
 static void in_child(bool (*check)(void))
@@ -319,8 +311,6 @@ TEST(raise_memlock__without_the_capability__the_limit)
 {
 	in_child(memlock_counts_for_nobody);
 }
-
-/* ---- environment ---- */
 
 static const json_t *member(const json_t *object, const char *name)
 {

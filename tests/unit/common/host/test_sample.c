@@ -86,8 +86,6 @@ static void burn(double s)
 			;
 }
 
-/* ---- this process, as others see it ---- */
-
 TEST(take__descriptors__as_ls_counts)
 {
 	int fds[9];
@@ -204,8 +202,6 @@ TEST(take__thread_that_works__its_time_and_its_name)
 	pthread_barrier_destroy(&barrier);
 }
 
-/* ---- texts ---- */
-
 static void put(const char *path, const char *text)
 {
 	char below_proc[64];
@@ -300,8 +296,6 @@ TEST(take__nothing_there__null_and_tried_again)
 	assert_near(now.v[SAMPLE_RUNNABLE], 7, 0);
 }
 
-/* ---- the control group ---- */
-
 /* A group of 1.5 CPUs and 1 MiB on a machine with more, which has used 640 KiB, 512 KiB of it page cache. */
 static void put_group(const char *throttled)
 {
@@ -346,8 +340,6 @@ TEST(take__damaged_figures_of_the_group__null)
 	assert_true(isnan(now.v[SAMPLE_CGROUP_THROTTLED_S]));
 	assert_near(now.v[SAMPLE_AVAILABLE_BYTES], 2048 * 1024, 0);
 }
-
-/* ---- JSON ---- */
 
 TEST(json__written_and_read__the_same)
 {

@@ -137,8 +137,6 @@ TEST(parse__addresses__or_a_port_of_loopback)
 			fail_msg("'%s' was taken", wrong[i]);
 }
 
-/* ---- over the loopback interface */
-
 static int connect_to(void)
 {
 	const struct addr *a = exporter_addr(exporter);

@@ -13,8 +13,6 @@
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/verbs_rig.h"
 
-/* ---- channel and ids ---- */
-
 TEST(channel_new__made__non_blocking_and_closed_on_exec)
 {
 	assert_true(fcntl(cm_channel_fd(rig.cm), F_GETFL) & O_NONBLOCK);
@@ -140,8 +138,6 @@ TEST(connect_and_accept__parameters__as_given_with_our_retries)
 		c = fake_cm_last(FAKE_CM_ACCEPT);
 	}
 }
-
-/* ---- events ---- */
 
 TEST(next_event__none__zero)
 {

@@ -11,8 +11,6 @@
 #include "tests/unit/fakes/fake_verbs.h"
 #include "tests/unit/helpers/verbs_rig.h"
 
-/* ---- programming queue pairs ---- */
-
 static struct ibv_qp *qp;	/* of the pool, in RESET */
 static struct cm_path path;	/* the id's */
 
@@ -310,8 +308,6 @@ PATH_TEST(own_psn__asked_for__the_one_of_the_cm)
 	assert_int_equal(cm_own_psn(rig.id, &psn), -EINVAL);
 	assert_int_equal(psn, 1);
 }
-
-/* ---- the path ---- */
 
 PATH_TEST(get_path__resolved__where_packets_go)
 {

@@ -116,8 +116,6 @@ static void assert_srq_holds(uint32_t n)
 	}
 }
 
-/* ---- construction ---- */
-
 TEST(new__every_call_fails_in_turn__all_released_and_explained)
 {
 	unsigned k;
@@ -260,8 +258,6 @@ TEST(qp_create__more_inline_than_the_device_takes__its_power_of_two)
 	assert_int_equal(fake_qp_cap(qp)->max_send_wr, 8);
 }
 
-/* ---- buffers ---- */
-
 static void assert_wr(const struct wr *w, const struct wr *expected)
 {
 	assert_int_equal(w->type, expected->type);
@@ -332,8 +328,6 @@ TEST(wr__fields_beyond_their_bits__each_cut)
 		assert_wr(&w, &cases[i].cut);
 	}
 }
-
-/* ---- completions ---- */
 
 TEST(process__messages__dispatched_in_order_and_recycled)
 {
@@ -512,8 +506,6 @@ TEST(process__poll_fails__eio)
 	fake_fail_next("ibv_poll_cq", EIO);
 	assert_int_equal(ep_process(rig.ep, 64), -EIO);
 }
-
-/* ---- events ---- */
 
 TEST(events__one_message__readable_once_and_armed_again)
 {
@@ -755,8 +747,6 @@ TEST(await__both_queues_fired__both_taken_at_once)
 	assert_processed(2);
 }
 
-/* ---- putting off ---- */
-
 static struct { struct ep_deferred d[3]; uint32_t order[8], n; bool again; } put_off;
 
 static void run(struct ep_deferred *d)
@@ -802,8 +792,6 @@ TEST(free__null__nothing)
 {
 	ep_free(NULL);
 }
-
-/* ---- memory of buffers that nobody uses ---- */
 
 static size_t resident_pages(const struct ep *ep)
 {

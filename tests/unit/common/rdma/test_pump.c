@@ -395,8 +395,6 @@ TEST(run__port_goes_down__goes_on)
 	assert_int_equal(fake_async_waiting(), 0);
 }
 
-/* ---- what may wait ---- */
-
 static int pieces;		/* left to do */
 static uint32_t messages;	/* that came */
 static uint64_t piece_ns;	/* how long each takes */

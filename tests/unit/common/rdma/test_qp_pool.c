@@ -362,8 +362,6 @@ TEST(owner_of_qpn__not_in_use__none)
 	assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qpn), QP_POOL_NONE);
 }
 
-/* ---- the map, against a plain array, with queue pair numbers of several shapes ---- */
-
 #define MAP_SLOTS 500u
 
 static uint8_t used[1 << 24];

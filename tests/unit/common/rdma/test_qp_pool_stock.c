@@ -63,8 +63,6 @@ static uint32_t modifies(void)
 	return n;
 }
 
-/* ---- in which state ---- */
-
 TEST(made__port_known__programmed_for_it_ahead_of_demand)
 {
 	const struct fake_modify *m;
@@ -228,8 +226,6 @@ TEST(rested__looked_at_late__told_how_long_really)
 	assert_true(rig.rested_ns == QUARANTINE + 3 * NS_PER_S);
 }
 
-/* ---- how many ---- */
-
 TEST(expect__demand_told__so_many_beside_the_reserve)
 {
 	open_pool(2, PORT);
@@ -291,8 +287,6 @@ TEST(available__in_use_and_resting__not_to_be_had)
 	take(&slot);
 	assert_int_equal(qp_pool_get(rig.qps, 1, &slot), -EAGAIN);
 }
-
-/* ---- those nobody needs ---- */
 
 /* A pool with `n` free queue pairs and a reserve of 2; a window begins at T0. */
 static void open_with_free(uint32_t n)
@@ -412,8 +406,6 @@ TEST(trim__those_in_use__never_touched)
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(qp_pool_owner_of_qpn(rig.qps, qp_pool_qp(rig.qps, slots[i])->qp_num), 1);
 }
-
-/* ---- when ---- */
 
 TEST(idle__as_many_as_wanted__nothing_is_due)
 {

@@ -128,8 +128,6 @@ static void start_again(void **state)
 	set_up(state);
 }
 
-/* ---- taking and releasing ---- */
-
 TEST(take_qp__pool_exhausted__none_and_drained)
 {
 	struct rc others[8];
@@ -166,8 +164,6 @@ TEST(release__drained__qp_rests_and_id_is_gone)
 	assert_int_equal(fake_cm_ids(), 0);
 	cm_channel_free(cm);
 }
-
-/* ---- sending ---- */
 
 TEST(send__solicited__unless_nobody_waits_for_an_answer)
 {
@@ -343,8 +339,6 @@ TEST(on_send_wc__error_status__eio_and_buffers_back)
 	assert_int_equal(bufs_free(), 256);
 }
 
-/* ---- the special entry ---- */
-
 TEST(probe__first__zero_bytes_signalled_write)
 {
 	open_rc(4);
@@ -378,8 +372,6 @@ TEST(special__post_fails__not_busy)
 	assert_int_equal(rc_probe(&rc), -EINVAL);
 	assert_int_equal(rc_probe(&rc), 0);
 }
-
-/* ---- requests on the peer's memory ---- */
 
 static struct rc_rma request(enum ibv_wr_opcode opcode, uint32_t bytes, bool signal)
 {
@@ -472,8 +464,6 @@ TEST(rma__post_fails__errno)
 	assert_int_equal(ask(IBV_WR_RDMA_WRITE, 100, true), -EINVAL);
 	assert_int_equal(rc.sq_used, 0);
 }
-
-/* ---- a message behind a WRITE ---- */
 
 static int write_send_number(uint32_t number, uint32_t bytes, uint32_t length)
 {
@@ -645,8 +635,6 @@ TEST(write_send__drained_while_it_waits__buffer_back)
 	assert_all_released();
 }
 
-/* ---- chains ---- */
-
 static uint32_t broken;
 
 static void on_broken(struct rc *r)
@@ -769,8 +757,6 @@ TEST(special__message_queue_full__still_has_its_entry_and_so_has_the_beacon)
 	assert_int_equal(fake_qp_outstanding(rc.qp), rc_sq_depth(4) - 1);
 	assert_all_released();
 }
-
-/* ---- draining ---- */
 
 TEST(drain__work_outstanding__drained_only_after_the_beacon)
 {

@@ -56,8 +56,6 @@ static bool keeps;		/* buffers of records are not given back */
 static const uint8_t *feed;	/* what the far end goes on sending whenever a record has come; NULL: nothing */
 static size_t feed_n, fed;
 
-/* ---- the far end */
-
 /* Returns how many bytes the far end's socket takes now, perhaps 0. The caller must send the rest next. */
 static size_t far_put(const uint8_t *data, size_t n)
 {
@@ -115,8 +113,6 @@ static void far_reset(void)
 	assert_int_equal(setsockopt(far, SOL_SOCKET, SO_LINGER, &none, sizeof(none)), 0);
 	far_close();
 }
-
-/* ---- the tested end */
 
 static bool is_to_close(void)
 {
@@ -547,8 +543,6 @@ OVER_BOTH(echo__many_records_both_ways__every_byte)
 	free(back);
 }
 
-/* ---- full sockets */
-
 static void send_small_one(struct sock *to, uint32_t n)
 {
 	send_filled(to, 1000, (uint8_t)n);
@@ -669,8 +663,6 @@ OVER_BOTH(receive__more_than_the_budget__in_several_turns)
 	assert_int_equal(sum, N * EACH);
 	free(bytes);
 }
-
-/* ---- over TLS alone */
 
 /* More of them than TLS takes in a turn, in one packet: no event of the socket tells of the rest. */
 OVER_PAIR(receive__many_tls_records_in_a_packet__all_of_them)

@@ -102,8 +102,6 @@ static struct ticket_seed epochs_later(unsigned n)
 	return later;
 }
 
-/* ---- tickets ---- */
-
 TEST(ticket__on_demand__one_session)
 {
 	struct tls_session *session;
@@ -180,8 +178,6 @@ TEST(ticket__before_the_handshake_or_of_a_client__refused)
 	assert_int_equal(tls_send_ticket(at_client), -ENOTSUP);
 	say_something();
 }
-
-/* ---- resumption ---- */
 
 /* "Clients SHOULD NOT reuse a ticket for multiple connections" (RFC 8446, C.4), lest observers connect them. There
  * is nothing to hide here: both are from one address. */
@@ -345,8 +341,6 @@ TEST(resume__server_demands_certificates__without_showing_it_again)
 	end_ctx(&strict);
 }
 
-/* ---- keys ---- */
-
 struct key {
 	uint8_t bytes[KEY_BYTES];
 };
@@ -414,8 +408,6 @@ TEST(describe__resumed__version_and_cipher)
 	assert_says(tls_describe(at_server, text, sizeof(text)), "TLSv1.3 TLS_AES_128_GCM_SHA256");
 	tls_session_free(session);
 }
-
-/* ---- what is said when ---- */
 
 static void connect_until_the_client_is_done(void)
 {
@@ -500,8 +492,6 @@ TEST(free__goodbye_said__peer_reads_it_and_what_was_before)
 	assert_int_equal(byte, '!');
 	assert_int_equal(tls_read(at_server, &byte, 1, &n), TLS_EOF);
 }
-
-/* ---- what a peer can make this end do ---- */
 
 static void say_bytewise(struct tls *t, int n)
 {
@@ -642,8 +632,6 @@ TEST(handshake__in_tiny_records__a_few_in_a_turn_then_cut_off)
 	assert_in_range(turns, TLS_HANDSHAKE_RECORDS / TLS_TURN_RECORDS - 1, TLS_HANDSHAKE_RECORDS / TLS_TURN_RECORDS);
 	assert_cut_off(at_server, "handshake of more than");
 }
-
-/* ---- wire versions ---- */
 
 static int select_version_before(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in,
 				 unsigned in_n, void *arg)

@@ -154,8 +154,6 @@ static void join(const char *name, const char *a, const char *b, char path[CERTS
 	assert_int_equal(fclose(out), 0);
 }
 
-/* ---- files */
-
 static void assert_refused(struct tls_config cfg, int ret, const char *words)
 {
 	struct tls_ctx *ctx = NULL;
@@ -268,8 +266,6 @@ TEST(files__read_before__those_bytes_count)
 	assert_int_equal(files.bytes[TLS_FILE_KEY], 0);
 }
 
-/* ---- chains */
-
 /* Each certificate costs the server time before it has judged any, and memory afterwards. */
 TEST(chain__of_many_certificates__refused_before_they_are_parsed)
 {
@@ -295,8 +291,6 @@ TEST(chain__of_many_certificates__refused_before_they_are_parsed)
 		hang_up();
 	}
 }
-
-/* ---- revocation lists */
 
 TEST(list__client_not_in_it__accepted)
 {
@@ -505,7 +499,7 @@ TEST(list__of_the_second_ca_of_that_name__no_error_is_left)
 	assert_int_equal(ERR_peek_error(), 0);
 }
 
-/* ---- intermediate CAs, of which peers send the certificate */
+/* Intermediate CAs, of which peers send the certificate. */
 
 /* A client below an intermediate CA, which is not in ca_file, at a server with the root's list and the
  * intermediate's. */
@@ -582,8 +576,6 @@ TEST(dates__of_certificate_and_list__known)
 	assert_true(dates.cert_expires_at == INT64_MAX);
 }
 
-/* ---- names */
-
 TEST(names__of_the_client__looked_at_in_full_and_resumed_handshakes)
 {
 	struct tls_config cfg = server_config();
@@ -606,8 +598,6 @@ TEST(names__of_the_client__looked_at_in_full_and_resumed_handshakes)
 	assert_false(tls_peer_is_allowed(at_server));
 	tls_session_free(session);
 }
-
-/* ---- tickets end with what they stand for */
 
 /* Two tickets, one of a full and one of a resumed handshake: in 501 s both are worth nothing to the server. */
 static void assert_tickets_end(int error)
@@ -684,8 +674,6 @@ TEST(session__clients_list_out_of_date__not_offered_and_refused)
 	assert_client_refuses(handshake(session), X509_V_ERR_CRL_HAS_EXPIRED);
 	tls_session_free(session);
 }
-
-/* ---- the end of a context */
 
 TEST(free__connections_are_left__they_go_on_without_ticket_keys)
 {

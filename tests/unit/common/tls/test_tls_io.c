@@ -182,8 +182,6 @@ static void assert_failed(const struct end *e, enum fail_kind kind, int code)
 	assert_int_equal(e->io.failure.code, code);
 }
 
-/* ---- frames ---- */
-
 TEST(frame__each_way__whole_and_counted)
 {
 	static const char words[] = "no room for more";
@@ -317,8 +315,6 @@ TEST(frame__header_not_allowed__failed_and_an_answer_may_follow)
 	}
 }
 
-/* ---- ends ---- */
-
 TEST(bye__both_say_it__answered)
 {
 	struct frame_header h;
@@ -364,8 +360,6 @@ TEST(handshake__peer_speaks_something_else__tls_failure_in_words)
 	tls_io_close(&server.io);
 	assert_string_equal(tls_io_failure_text(&server.io), "");
 }
-
-/* ---- connecting ---- */
 
 static int listen_at(struct addr *a)
 {

@@ -177,8 +177,6 @@ TEST(decode__length_not_the_received__refused)
 	}
 }
 
-/* ---- several in a SEND ---- */
-
 static uint8_t joined[256];	/* several messages, up to `end` */
 static uint32_t end;
 

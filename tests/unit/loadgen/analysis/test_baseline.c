@@ -75,8 +75,6 @@ static void set_throughput(json_t *run, size_t k, double per_s)
 				    json_real(per_s * (i % 2 ? 1.01 : 0.99)));
 }
 
-/* --- comparing --- */
-
 TEST_WITH(compare__the_same_run__no_regression, make, drop)
 {
 	json_auto_t *o = compare(*state, 0.05);
@@ -282,8 +280,6 @@ TEST_WITH(compare__older_run_without_sizes__matched_by_clients, make, drop)
 	assert_true(json_is_null(json_at(row(o, 100, "held_ratio"), "message_bytes")));
 }
 
-/* --- histograms --- */
-
 /* Returns one histogram for `response`, whatever the step. */
 static const struct hist *serve(void *arg, const json_t *step, const char *which)
 {
@@ -346,8 +342,6 @@ TEST_WITH(compare__histogram_of_something_else__unknown, make, drop)
 	json_decref(o);
 	hist_free(h);
 }
-
-/* --- differences between the runs --- */
 
 TEST_WITH(differences__none__empty, make, drop)
 {
@@ -425,8 +419,6 @@ TEST_WITH(differences__rails__named, make, drop)
 	analysis_run_set(analysis_run_step(p->run, 0), "rails", json_pack("{s:i}", "available", 2));
 	assert_difference(p, "rails");
 }
-
-/* --- rounds --- */
 
 /* A run of rounds; in each, 10 clients did `per_s` operations a second with a p50 of 1e8 / `per_s` ns. */
 static json_t *run_of_rounds(const double *per_s, size_t n)

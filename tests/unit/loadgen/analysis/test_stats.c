@@ -30,8 +30,6 @@ static bool holds(struct estimate e, double v)
 	return e.low <= v && v <= e.high;
 }
 
-/* ---- Student's t ---- */
-
 TEST(t95__whole_freedom__as_in_tables)
 {
 	const struct { double freedom, t; } table[] = {
@@ -76,8 +74,6 @@ TEST(t95__below_one__nan)
 	for (size_t i = 0; i < N_ELEMENTS(freedoms); i++)
 		assert_true(isnan(stats_t95(freedoms[i])));
 }
-
-/* ---- median and means ---- */
 
 TEST(median__odd_even_none__middle)
 {
@@ -184,8 +180,6 @@ TEST(series__too_few_effective_values__no_interval)
 	assert_estimate(stats_series_mean(same, 5), 2, 2, 2);
 }
 
-/* ---- percentiles ---- */
-
 static struct hist *new_hist(void)
 {
 	struct hist *h = NULL;
@@ -287,8 +281,6 @@ TEST(percentile__many_samples__interval_holds_the_truth_in_95_of_100)
 	assert_in_range(p99, 930, 975);
 	hist_free(h);
 }
-
-/* ---- line ---- */
 
 TEST(line__points_on_it__exact)
 {

@@ -90,8 +90,6 @@ static bool holds(struct estimate e, double v)
 	return e.low <= v && v <= e.high;
 }
 
-/* ---- exact data ---- */
-
 TEST(fit__exact_data__its_parameters)
 {
 	const struct truth truths[] = {
@@ -163,8 +161,6 @@ TEST(fit__data_ends_before_or_begins_after_the_peak__none_quoted)
 	assert_no_peak(&falling);
 }
 
-/* ---- at the constraints ---- */
-
 TEST(fit__linear__neither_contention_nor_coherence)
 {
 	struct usl_fit f = fit_exact((struct truth){ 7, 0, 0 }, 0, ALL);
@@ -208,8 +204,6 @@ TEST(fit__more_than_linear__kept_at_the_constraint)
 	assert_true(f.kappa.value == 0 && f.kappa.low == 0 && f.kappa.high > 0);
 	assert_no_peak(&f);
 }
-
-/* ---- noise ---- */
 
 #define TRIALS 1000
 
@@ -309,8 +303,6 @@ TEST(fit__one_point_with_a_great_error__hardly_counts)
 	assert_near(f.lambda.value, fit_of(p, ALL).lambda.value, 1e-9);
 	assert_true(fabs(f.lambda.value / t.lambda - 1) > 1e-3);
 }
-
-/* ---- data of another shape ---- */
 
 TEST(fit__few_different_numbers__few_points)
 {
@@ -423,8 +415,6 @@ TEST(fit__random_garbage__never_nonsense)
 		assert_true(f.passes_peak == !isnan(f.peak_clients.value));
 	}
 }
-
-/* ---- the curve ---- */
 
 TEST(at__numbers_of_clients__the_curve)
 {

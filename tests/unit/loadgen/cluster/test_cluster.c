@@ -19,8 +19,6 @@
 #define UUID	"0123456789abcdef0123456789abcdef"
 #define CROWD	1500
 
-/* ---- The store */
-
 struct key {
 	char name[ETCD_KEY_MAX + 1];
 	char *value;		/* NULL: the key does not exist */
@@ -222,8 +220,6 @@ int etcd_watch(struct etcd *b, const char *prefix, const struct etcd_watch_event
 	return 0;
 }
 
-/* ---- The host under test */
-
 static struct cluster *cluster;
 static char id[33], uuid[33], told[8192];	/* told: the events that its caller got, one per line */
 static uint64_t told_at_ns;
@@ -412,8 +408,6 @@ static void hear(const char *line)
 	told[0] = 0;
 }
 
-/* ---- The clock of a member */
-
 #define AHEAD_NS	(5000 * (int64_t)NS_PER_S)
 
 static unsigned asked;
@@ -514,8 +508,6 @@ TEST(go__moments__by_this_hosts_clock_and_never_later_than_said)
 	end();
 }
 
-/* ---- The clock of the leader */
-
 static void ask(unsigned rank, int n)
 {
 	put_json(of_run("up/clock/%u", rank), json_pack("{s:i}", "n", n));
@@ -565,8 +557,6 @@ TEST(clock__two_ask_at_once__one_after_the_other)
 	end();
 }
 
-/* ---- Words */
-
 TEST(say__three_before_the_first_is_written__first_and_last)
 {
 	unsigned before;
@@ -606,8 +596,6 @@ TEST(said__of_whom__by_strict_numbers)
 	hear("said 0 9\n");
 	end();
 }
-
-/* ---- Barriers */
 
 TEST(barrier__notes_and_go__leader)
 {

@@ -142,7 +142,6 @@ struct host {
 static void on_out(void *arg, const char *why) { snprintf(((struct host *)arg)->out, 600, "%s", why); }
 static void on_tick(struct ev_loop *l, ev_timer *w, int revents) { (void)l; (void)w; (void)revents; }
 
-
 static void on_entry(void *arg, const struct etcd_entry *e)
 {
 	struct host *h = arg;

@@ -63,8 +63,6 @@ static unsigned draw(unsigned below)
 	return (unsigned)(random_next(&seed) % below);
 }
 
-/* ---- The store */
-
 static const struct change *find(const char *key)
 {
 	for (unsigned i = change_count; i-- > 0;)
@@ -186,8 +184,6 @@ static struct host *add_host(const char *name, uint32_t wants, bool leads, bool 
 	return h;
 }
 
-/* ---- A host */
-
 static bool see(struct watch *w)
 {
 	const struct change *c = &changes[w->seen];
@@ -269,8 +265,6 @@ static uint32_t lost(const struct host *h, const char **why)
 	}
 	return ranks;
 }
-
-/* ---- Tests */
 
 TEST(joining__three_hosts__ranks_in_order_of_creation)
 {

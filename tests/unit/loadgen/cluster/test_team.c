@@ -18,7 +18,7 @@
 #include "loadgen/measurement/series.h"
 #include "loadgen/measurement/step.h"
 
-/* --- the cluster: only remembers its callbacks --- */
+/* The cluster: only remembers its callbacks. */
 
 struct cluster {
 	uint32_t rank;
@@ -131,8 +131,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* --- reports of progress --- */
-
 /* Reads into `out` what progress_show writes to a terminal. */
 static void shown_on_a_terminal(const struct ramp *r, char *out, size_t size)
 {
@@ -180,8 +178,6 @@ TEST(said__phase_with_control_characters__shown_as_digits)
 		assert_in_range((unsigned char)*p, ' ', '~');
 	series_free(outcome.series);
 }
-
-/* --- barriers that the leader opened --- */
 
 static char out_because[600];
 

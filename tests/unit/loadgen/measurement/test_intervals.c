@@ -41,8 +41,6 @@ static void add(double messages_per_s, double p99_ns, uint64_t samples)
 	intervals_add(&s, before_s + 0.25, messages_per_s, h);
 }
 
-/* ---- steadiness ---- */
-
 /* Judges 11 intervals whose throughput and p99 lie on straight lines. */
 static enum steadiness judge_line(double rate_step, double p99_step)
 {
@@ -191,8 +189,6 @@ TEST(p99__any_time__at_most_3_percent_above)
 	}
 }
 
-/* ---- longer intervals ---- */
-
 TEST(length__any_measured_time__10_intervals_and_more)
 {
 	static const double seconds[] = { 0.1, 0.2, 0.5, 1, 2, 5, 60, 86400 };
@@ -222,8 +218,6 @@ TEST(add__full__neighbours_merged)
 		assert_near(interval_p99_ns(&s.v[i]), 71000, 1200);
 	}
 }
-
-/* ---- several hosts ---- */
 
 static void both(struct intervals *v, double t_s, double messages_per_s, uint64_t seed)
 {

@@ -103,8 +103,6 @@ static void add_interval(double messages_per_s, uint64_t p99_ns)
 	hist_free(h);
 }
 
-/* ---- adding up ---- */
-
 TEST(step_new__nothing_yet__empty_and_unknown)
 {
 	assert_int_equal(s->target, 10);
@@ -282,8 +280,6 @@ TEST(collect__threads_share_a_cpu__saturated_when_it_is_used_up)
 	}
 }
 
-/* ---- Little's law ---- */
-
 /* 10 clients x 4 in flight, with round trips of 1 ms and 3 ms: 40 / 2 ms is 20,000 a second. */
 TEST(residual__constructed__exact)
 {
@@ -332,8 +328,6 @@ TEST(residual__nothing_to_compare__nan)
 	assert_true(isnan(step_littles_residual(s, &cfg)));
 }
 
-/* ---- steadiness ---- */
-
 /* Collects a step with this number of intervals, whose throughput rises. */
 static void collect_intervals(int n, double rise)
 {
@@ -368,8 +362,6 @@ TEST(steady__nothing_is_sent__always)
 	collect_intervals(0, 0);
 	assert_true(s->steady && !s->too_short);
 }
-
-/* ---- the server's reports ---- */
 
 static json_t *server_report(double uptime_s, double cpu_s, int net_bytes)
 {
@@ -448,8 +440,6 @@ TEST(generator_cpus__two_moments__cpu_per_second)
 	memset(&s->end.generator, 0, sizeof(s->end.generator));
 	assert_true(isnan(step_generator_cpus(s)));
 }
-
-/* ---- JSON ---- */
 
 static const json_t *at(const json_t *o, const char *path)
 {
@@ -888,8 +878,6 @@ TEST(json__interval_without_p99__null)
 	assert_null_at(json_array_get(at(o, "intervals"), 0), "p99_ns");
 	assert_number_at(json_array_get(at(o, "intervals"), 0), "messages_per_s", 10);
 }
-
-/* ---- validity ---- */
 
 /* Checks for exactly these flags, separated by spaces. */
 static void assert_validity(const char *expected)

@@ -65,7 +65,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* --- samples, which go to a host and to the one that has everything --- */
+/* Samples, which go to a host and to the one that has everything. */
 
 static void both_count(int host, size_t offset, uint64_t n)
 {
@@ -179,8 +179,6 @@ static void merge(struct step *into, int host)
 		fail_msg("%s", err);
 }
 
-/* --- equal --- */
-
 static void assert_same_hist(const char *name, const struct hist *a, const struct hist *b)
 {
 	if (hist_count(a) != hist_count(b) || counter_get(&a->sum) != counter_get(&b->sum) ||
@@ -253,8 +251,6 @@ static void assert_same(const struct step *a, const struct step *b)
 		assert_memory_equal(x->cells, y->cells, sizeof(x->cells));
 	}
 }
-
-/* --- tests --- */
 
 /* 6 deals of up to 3,000 samples to between 1 and 5 hosts. */
 TEST(merge__random_samples__as_of_one_host)
@@ -423,8 +419,6 @@ TEST(merge__many_hosts__all_counted)
 	json_decref(packed);
 	step_free(into);
 }
-
-/* --- damage --- */
 
 static void set_at(json_t *o, const char *path, json_t *v)
 {

@@ -101,8 +101,6 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* ---- the folder ---- */
-
 TEST(new__parents_missing__made)
 {
 	struct results *r = NULL;
@@ -220,8 +218,6 @@ TEST(path__file__in_the_folder)
 	assert_string_equal(results_path(r, "server.log"), below(SECOND_TEXT "-run/server.log"));
 	results_free(r);
 }
-
-/* ---- events ---- */
 
 TEST(event__several__a_json_object_a_line_at_once)
 {
@@ -346,8 +342,6 @@ TEST(lost__a_file__results_are_incomplete)
 	results_free(r);
 }
 
-/* ---- histograms ---- */
-
 static struct hist *make_hist(void)
 {
 	struct hist *h;
@@ -460,8 +454,6 @@ TEST(histogram__nowhere_to_write__error)
 	results_free(r);
 }
 
-/* ---- run.json ---- */
-
 TEST(write_json__new_or_there_already__whole_and_no_temporary)
 {
 	json_t *o = json_pack("{s:i, s:f, s:n}", "a", 1, "b", 0.1, "c"), *back;
@@ -504,8 +496,6 @@ TEST(write_json__unwritable__error_and_the_old_one_stays)
 	assert_int_equal(results_write_json(path, o), -ENAMETOOLONG);
 	json_decref(o);
 }
-
-/* ---- time ---- */
 
 static time_t clock_set_by_s;
 

@@ -47,8 +47,6 @@ static uint32_t told_clients;	/* clients in the last order to connect */
 static int n_alone;		/* orders to connect a single client */
 static int alone_fails_from;	/* the first of them that fails, with all after it; 0: none */
 
-/* --- workers --- */
-
 struct worker {
 	struct worker_config cfg;
 	struct worker_stats stats;
@@ -235,8 +233,6 @@ const struct trace *worker_trace(const struct worker *w)
 	return NULL;
 }
 
-/* --- the server --- */
-
 struct control {
 	control_on_report_fn *on_report;
 	void *arg;
@@ -246,8 +242,6 @@ struct control {
 	ev_timer answer;	/* or for the next sample */
 	int samples;		/* samples sent */
 };
-
-/* --- the process of a server of our own --- */
 
 struct server_proc {
 	const struct server_proc_events *events;
@@ -313,8 +307,6 @@ void server_proc_free(struct server_proc *p)
 		ev_timer_stop(loop, &p->next);
 	free(p);
 }
-
-/* --- control sessions with the server --- */
 
 static int n_stats;		/* requests for statistics so far */
 static int lost_from;		/* the first of them that fails; 0: none */
@@ -458,8 +450,6 @@ bool control_is_busy(const struct control *c)
 {
 	return c->busy;
 }
-
-/* --- fixture --- */
 
 static void needs_nothing(const struct loadgen_config *c, struct workload_needs *out)
 {

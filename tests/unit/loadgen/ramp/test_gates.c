@@ -9,8 +9,6 @@
 #define NEWS_S 0.01		/* delay until the other hosts know what one did */
 #define LOG_MAX 64
 
-/* --- the cluster --- */
-
 struct cluster {
 	uint32_t rank;
 	struct cluster_events events;
@@ -181,8 +179,6 @@ void cluster_leave(struct cluster *c, const char *why)
 	snprintf(left_why, sizeof(left_why), "%s", why ? why : "");
 }
 
-/* --- fixture --- */
-
 static int set_up_hosts(void **state, uint32_t rank)
 {
 	if (set_up(state))
@@ -236,8 +232,6 @@ static void assert_names(char (*names)[96], unsigned n, const char *const *want,
 #define ASSERT_NAMES(names, n, ...) \
 	assert_names(names, n, (const char *const[]){ __VA_ARGS__ }, \
 		     sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
-
-/* --- the leader --- */
 
 #define LEADER_TEST(f) TEST_WITH(f, set_up_leader, tear_down_hosts)
 
@@ -345,9 +339,6 @@ LEADER_TEST(leader__clients_are_not_connected_in_time__all_pass_the_gate_without
 	assert_int_equal(n_put_out, 0);
 	assert_int_equal(oc.stop_reason, STOP_STEP_TIMEOUT);
 }
-
-
-/* --- a member --- */
 
 static int steps_left;
 

@@ -45,8 +45,6 @@ static void assert_overall_inconclusive(void)
 		assert_string_equal(json_text_at(c, "result"), "inconclusive");
 }
 
-/* --- the measured time --- */
-
 TEST(measure__server_reports__before_and_after_it_only)
 {
 	double window, measured;
@@ -63,8 +61,6 @@ TEST(measure__server_reports__before_and_after_it_only)
 	assert_true(measured >= 0.25);
 	assert_true(window >= measured);
 }
-
-/* --- --iterations --- */
 
 static void on_iterated(struct ev_loop *l, ev_timer *t, int revents)
 {
@@ -110,8 +106,6 @@ TEST(iterations__fewer_than_asked_for__flagged)
 	run();
 	assert_true(has_flag("iterations_missing"));
 }
-
-/* --- intervals --- */
 
 static double iterated_s;	/* how long the measured operations take */
 
@@ -159,8 +153,6 @@ TEST(intervals__any_measured_time__10_and_more)
 	}
 }
 
-/* --- offered rates --- */
-
 static const struct workload messages_workload = { .bytes_max = 1 << 20, .streams = 1, .needs = needs_nothing };
 
 TEST(rates__a_sweep__a_step_each)
@@ -203,8 +195,6 @@ TEST(find_rate__server_has_a_limit__found_within_a_twentieth)
 	assert_string_equal(json_text_at(json_array_get(oc.verdict, json_array_size(oc.verdict) - 1), "criterion"),
 			    "rate");
 }
-
-/* --- clients that connect alone --- */
 
 /* Acts on orders for a single client; steps have more clients. */
 static void connect_alone(struct worker *w, enum worker_order order)
@@ -342,8 +332,6 @@ TEST(floor__device_fails__run_ends_without_a_step)
 	assert_int_equal(json_array_size(oc.steps), 0);
 }
 
-/* --- a device that fails --- */
-
 /* Checks that the failures are counted with their device, and what became of the clients. */
 static void assert_clients_went(int dropped, int failed)
 {
@@ -434,8 +422,6 @@ TEST(device_fails__in_a_search__one_verdict)
 	assert_false(oc.search_done);
 }
 
-/* --- other ends of a run --- */
-
 TEST(ramp__two_steps_twice__all_run_in_order)
 {
 	static const int clients[] = { 2, 2, 4, 4 };
@@ -480,8 +466,6 @@ TEST(server_lost__before_measuring__step_is_kept_without_figures)
 	assert_int_equal(json_number_at(step(), "connected_held"), 4);
 	assert_true(json_is_null(json_at(step(), "measured_s")));
 }
-
-/* --- several servers --- */
 
 static const json_t *server(size_t i)
 {
@@ -658,8 +642,6 @@ TEST(server_lost__first_of_two_steps__second_not_reached)
 	assert_string_equal(json_text_at(last, "measured"), "not reached");
 }
 
-/* --- the control session --- */
-
 TEST(control_session__breaks_and_comes_back__run_goes_on)
 {
 	static const struct fail losses[] = {
@@ -820,8 +802,6 @@ TEST(control_session__server_away_with_reconnect__waited_for)
 	assert_int_equal(oc.control_reconnects, 1);
 }
 
-/* --- holes in the clock --- */
-
 static void assert_flag_of(const json_t *of, const char *name)
 {
 	json_t *flag;
@@ -937,8 +917,6 @@ TEST(server_frozen__replies_stall__named_and_nothing_passes_for_sure)
 	/* A ramp does not repeat the step, whose clients were held all the same. */
 	assert_int_equal(capacity_result(&oc.capacity, CAPACITY_BREAK).lower.clients, 4);
 }
-
-/* --- resources --- */
 
 static double peak(const char *side, const char *name)
 {

@@ -69,8 +69,6 @@ static int tear_down(void **state)
 	return scratch_remove(dir);
 }
 
-/* ---- describing ---- */
-
 static void assert_described(json_t *environment, const char *expected)
 {
 	char text[200], cut[200];
@@ -129,8 +127,6 @@ TEST(describe__no_device_or_unknown__said)
 	assert_described(json_pack("{s:n, s:b}", "rdma_device", "is_virtual_machine", 0), "no RDMA device in use");
 	assert_described(json_object(), "RDMA device ?");
 }
-
-/* ---- entering ---- */
 
 /* In place of scripts/softroce, a script that writes its arguments to "out", one per line. `obstacle` is its answer to
  * `netns --check`; NULL: a network namespace is possible. */

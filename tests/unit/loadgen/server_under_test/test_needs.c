@@ -111,8 +111,6 @@ TEST(met__server_gives_too_little__the_option_is_named)
 	}
 }
 
-/* --- one server for several runs --- */
-
 static struct needs_args other;
 
 static const char *option(const struct needs_args *a, const char *name)

@@ -149,8 +149,6 @@ static void assert_rail(uint32_t i, const char *expected)
 	assert_string_equal(addr_text(&ready_addr[i], text), expected);
 }
 
-/* ---- the ready line ---- */
-
 TEST(ready__ipv4__parsed)
 {
 	start(READY STAY);
@@ -246,8 +244,6 @@ TEST(ready__long_itself__parsed)
 	assert_ready_at("10.0.0.3:7471");
 }
 
-/* ---- the end ---- */
-
 TEST(exit__with_a_status__reported)
 {
 	start("exit 3\n");
@@ -335,8 +331,6 @@ TEST(start__log_is_a_link__not_followed)
 	assert_int_equal(unlink(link), 0);
 }
 
-/* ---- stopping ---- */
-
 TEST(stop__running__sigterm_and_its_exit)
 {
 	start("trap 'echo drained >&2; exit 7' TERM\n" READY "while :; do sleep 0.05; done\n");
@@ -396,8 +390,6 @@ TEST(parent__dies__server_gets_sigterm)
 	assert_int_equal(info.si_status, SIGTERM);
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
-
-/* ---- what it is given ---- */
 
 TEST(log__stderr_only__behind_what_is_there)
 {

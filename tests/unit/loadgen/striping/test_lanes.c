@@ -49,8 +49,6 @@ static struct rig {
 
 static uint8_t texts[1 << 20], landed[1 << 20];
 
-/* --- fakes --- */
-
 static uint32_t rail_of(const struct client_conn *c)
 {
 	return (uint32_t)(c - rig.conn);
@@ -189,8 +187,6 @@ static void plan_of(const struct loadgen_config *c, unsigned stream, struct lane
 	*out = rig.plan[stream];
 }
 
-/* --- the rig --- */
-
 static int tear_down(void **state)
 {
 	(void)state;
@@ -279,8 +275,6 @@ static void assert_counts(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 	assert_int_equal(rig.n[2], c);
 	assert_int_equal(rig.n[3], d);
 }
-
-/* --- one rail --- */
 
 TEST(write__told__ends_with_the_credit_and_not_before)
 {
@@ -452,8 +446,6 @@ TEST(no_room__goes_on_when_there_is_some)
 	assert_int_equal(rig.n[0], 2);
 }
 
-/* --- several rails --- */
-
 TEST(stripes__by_size__and_small_ones_take_turns)
 {
 	begin(RAILS, 1, 48 << 10, writes, none);
@@ -563,8 +555,6 @@ TEST(window__the_clients_landing_memory_on_each_rail)
 	assert_int_equal(rig.conn[1].window.rkey, 101);
 	assert_int_equal(rig.conn[1].window.addr, (uintptr_t)landed);
 }
-
-/* --- servers that lie --- */
 
 TEST(answer__to_nothing_or_to_another__ends_the_connection)
 {

@@ -204,8 +204,6 @@ TEST(compare__list_as_a_value__plus_is_a_comma)
 		       "--compare: --device, --server: several rails need --workload");
 }
 
-/* --- runs --- */
-
 static char ran[256];
 static unsigned failing_run;	/* from 1; 0: none */
 static unsigned n_runs;

@@ -116,8 +116,6 @@ TEST_WITH(file__wrong__refused_with_one_line, NULL, tear_down)
 	assert_non_null(strstr(err, "not allowed with a sweep of rates or a search"));
 }
 
-/* --- judging --- */
-
 /* "met", "missed 90" (measured), "unknown", for each row; `expect` as in a file, judged of an entry with two sizes, the
  * first of which was repeated, and of a comparison. */
 static const char *judged(const char *expect, double line_bytes_per_s, const char *excuse, enum run_exit status)

@@ -87,8 +87,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* --- reading --- */
-
 TEST_WITH(plan__values_of_all_types__as_on_a_command_line, NULL, tear_down)
 {
 	const struct suite_entry *e;
@@ -298,8 +296,6 @@ TEST_WITH(read__only__these_entries_in_the_suites_order, NULL, tear_down)
 	assert_int_equal(suite->entries[1].alternatives.n, 2);
 	assert_int_equal(scratch_remove(dir), 0);
 }
-
-/* --- running --- */
 
 static char ran[512];
 static const char *failing;	/* an entry whose run cannot start */

@@ -38,8 +38,6 @@ static struct rig {
 	struct psn_registry *psns;
 } rig;
 
-/* --- fakes --- */
-
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user)
 {
 	struct client_conn *c = &rig.conns[rig.made];
@@ -159,8 +157,6 @@ static void on_back(struct churn *churn, struct wclient *wc)
 	rig.back++;
 }
 
-/* --- the rig --- */
-
 static int tear_down(void **state)
 {
 	(void)state;
@@ -233,8 +229,6 @@ static void all_go_live(void)
 		assert_int_equal(counter_get(&rig.stats.parked), parked_); \
 		assert_int_equal(counter_get(&rig.stats.failed), failed_); \
 	} while (0)
-
-/* --- who connects --- */
 
 TEST(start__as_many_as_the_window_takes__more_as_they_go_live)
 {
@@ -326,8 +320,6 @@ TEST(attempt__refused_for_good__failed_at_once)
 	assert_int_equal(fail_table_total(&rig.stats.failures), 1);
 }
 
-/* --- packet sequence numbers --- */
-
 static void goes_live_with(uint32_t conn, uint32_t psn, uint32_t of_server)
 {
 	rig.conns[conn].psn = psn;
@@ -378,8 +370,6 @@ TEST(psns__connection_ends__only_its_own_are_free_again)
 	assert_int_equal(counter_get(&rig.stats.psn_mismatches), 1);
 }
 
-/* --- stages --- */
-
 TEST(parked__all__go_on_in_their_order)
 {
 	begin("--phased --connect-concurrency 100", STAGE_TCP_CONNECT);
@@ -412,8 +402,6 @@ TEST(parked__fails__the_others_go_on_without_it)
 	assert_int_equal(client_of(1)->state, WCLIENT_CONNECTING);
 	assert_int_equal(rig.went_on, 1);
 }
-
-/* --- the end --- */
 
 /* The client of this connection leaves, and will come back. */
 static void leaves(uint32_t conn)
@@ -500,8 +488,6 @@ TEST(abandon__whoever_still_connects_times_out__and_nobody_begins)
 	assert_int_equal(rig.made, made);
 	assert_counts(0, 1, 0, 0, made - 1);
 }
-
-/* --- lost and back again --- */
 
 static struct churn churn;
 

@@ -11,8 +11,6 @@
 #include "loadgen/traffic/traffic.h"
 #include "loadgen/worker/settings.h"
 
-/* --- the endpoint --- */
-
 struct ep {
 	uint32_t wanted, taken, granted, post_list;
 };
@@ -36,8 +34,6 @@ uint32_t ep_post_list(const struct ep *ep)
 {
 	return ep->post_list;
 }
-
-/* --- lines --- */
 
 static struct loadgen_config cfg;
 

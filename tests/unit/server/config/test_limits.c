@@ -341,8 +341,6 @@ TEST(derive__sockets_beside_rdma__starts_with_less_than_clients_could_take)
 		     "the memory of this machine or its control group (bytes)", "lower --max-clients");
 }
 
-/* ---- several rails ---- */
-
 static void use_rails(uint32_t n)
 {
 	cfg.n_rails = n;

@@ -60,8 +60,6 @@ static const struct ibv_qp_attr *accepted_to(enum ibv_qp_state state)
 	return &fake_modified_to(accepted_qpn(), state)->attr;
 }
 
-/* ---- accepted ---- */
-
 ACCEPTING_TEST(request__right_proof__accepted_with_the_servers)
 {
 	struct auth_binding b;
@@ -181,8 +179,6 @@ TEST(established__after_the_accept__live)
 	peer_establish(&p);
 	assert_int_equal(counter_get(&srv.shard->stats.established), 1);
 }
-
-/* ---- rejected ---- */
 
 GRANTED_TEST(request__no_or_foreign_private_data__bad_request)
 {
@@ -413,8 +409,6 @@ TEST(request__path_without_an_address__claim_suffices)
 	server_only(CONN_ST_ACCEPTING);
 }
 
-/* ---- failures of our own ---- */
-
 struct failure {
 	const char *call;
 	int err;
@@ -554,8 +548,6 @@ GRANTED_TEST(request__reject_fails_too__no_matter)
 	assert_int_equal(fake_cm_ids(), 1);
 	server_only(CONN_ST_GRANTED);
 }
-
-/* ---- later events ---- */
 
 TEST(event__rejected_or_unreachable_while_accepting__failed)
 {

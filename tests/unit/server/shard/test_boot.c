@@ -29,8 +29,6 @@ void *__wrap_malloc(size_t n)
 	return no_handover && n == sizeof(struct handover) ? NULL : __real_malloc(n);
 }
 
-/* ---- granting ---- */
-
 SERVED_TEST(hello__usual__grant_says_what_was_taken)
 {
 	struct peer p;
@@ -103,8 +101,6 @@ TEST(hello__fewer_messages_wanted__fewer_credits)
 	assert_int_equal(p.grant.credits, 4);
 	assert_int_equal(srv.shard->credits_granted, 6);
 }
-
-/* ---- PSN conflicts ---- */
 
 /* A peer whose PSN somebody else has. */
 static struct conn *connect_in_conflict(struct peer *p)
@@ -183,8 +179,6 @@ SERVED_TEST(hello__psn_of_a_quarantined_connection__conflict)
 	assert_conflict(&again);
 	peer_close(&again);
 }
-
-/* ---- refusals ---- */
 
 SERVED_TEST(hello__every_bad_field__bad_request_that_names_it)
 {
@@ -322,8 +316,6 @@ SERVED_TEST(refusal__peer_talks_on__not_heard)
 	peer_abort(&p);
 }
 
-/* ---- TLS ---- */
-
 /* The server ends the handshake. */
 static void assert_handshake_fails(struct peer *p, enum fail_kind kind, int code)
 {
@@ -357,8 +349,6 @@ TEST(handshake__client_certificate_required_but_missing__refused)
 	peer_abort(&p);
 	server_assert_all_back();
 }
-
-/* ---- strangers ---- */
 
 /* A fast machine makes a dozen handshakes in a turn. */
 #define STRANGERS 100

@@ -18,8 +18,6 @@
 #include "tests/unit/helpers/moved_clock.h"
 #include "tests/unit/helpers/server_rig.h"
 
-/* ---- edges ---- */
-
 /* Row: from; column: to; in the order of the names. Written from docs and comments, not from the
  * code. */
 static const struct { const char *from, *to[CONN_ST_N]; } legal[] = {
@@ -60,8 +58,6 @@ TEST(edges__all_pairs__exactly_the_expected)
 	}
 	assert_int_equal(n, 17);
 }
-
-/* ---- whole lives ---- */
 
 SERVED_TEST(life__without_region__all_pools_back)
 {
@@ -142,8 +138,6 @@ SERVED_TEST(life__four_at_once__states_and_gauges)
 	assert_int_equal(counter_get(&srv.shard->stats.connected), 0);
 	assert_int_equal(counter_get(&srv.shard->stats.connected_peak), 4);
 }
-
-/* ---- deadlines: one for every state that has one ---- */
 
 SERVED_TEST(deadline__tls_handshake__fails_as_timeout)
 {
@@ -268,8 +262,6 @@ TEST(deadline__flushes_never_come__freed_and_qp_destroyed)
 	assert_null(fake_qp_of(qpn));
 }
 
-/* ---- what the device reports ---- */
-
 TEST(device_event__queue_pair_failed__its_connection_fails)
 {
 	static const struct { enum ibv_event_type type; enum ibv_wc_status status; } cases[] = {
@@ -325,8 +317,6 @@ SERVED_TEST(device_event__last_wqe__ends_the_drain_where_it_is_told)
 	server_turn();
 	assert_int_equal(c->state, CONN_ST_FREE);
 }
-
-/* ---- closing ---- */
 
 TEST(fail__twice__counted_once)
 {
@@ -406,8 +396,6 @@ SERVED_TEST(peer_gone__in_each_bootstrap_state__failed_as_closed)
 	}
 	assert_int_equal(server_closed(CLOSE_FAILED), 2);
 }
-
-/* ---- the shard's share in a connection's life ---- */
 
 SERVED_TEST(drain__connections_in_every_state__all_closed)
 {

@@ -132,8 +132,6 @@ TEST(hello__no_memory_for_a_region__no_resources)
 	}
 }
 
-/* ---- one address takes all places */
-
 /* `n` clients got their sessions a second ago, and have not used them. */
 static void get_grants(struct peer *p, int n)
 {

@@ -149,8 +149,6 @@ TEST(conn_new__no_object_free__socket_closed)
 	peer_abort(&p);
 }
 
-/* ---- one address takes all there is */
-
 static uint64_t crowded_out(void)
 {
 	return server_closed(CLOSE_CROWDED_OUT);

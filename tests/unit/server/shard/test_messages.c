@@ -11,8 +11,6 @@
 #include "tests/unit/helpers/server_messages.h"
 #include "tests/unit/helpers/server_rig.h"
 
-/* ---- echoing ---- */
-
 LIVE_TEST(message__any_size__same_bytes_back_as_a_reply)
 {
 	static const uint32_t sizes[] = { 16, 17, 64, 220, 221, 1000, 1024 };
@@ -91,8 +89,6 @@ TEST(message__of_several_clients__each_gets_its_own)
 				 2 * (post(i)->qpn == p[2].qp->qp_num));
 }
 
-/* ---- one-way messages and pings ---- */
-
 LIVE_TEST(one_way__asked_for_credit__all_since_the_last_in_one_answer)
 {
 	for (uint64_t i = 0; i < 12; i++) {
@@ -167,8 +163,6 @@ TEST(tags__right__answers_are_tagged_too)
 	msg_tags_free(tags);
 	peer_leave(&p);
 }
-
-/* ---- several messages in a SEND ---- */
 
 LIVE_TEST(joined__several_sends__messages_counted_and_a_credit_for_each_send)
 {
@@ -255,8 +249,6 @@ LIVE_TEST(joined__checksum_of_the_second_wrong__counted_and_answered)
 	assert_int_equal(n_posts(), 1);
 }
 
-/* ---- pings ---- */
-
 LIVE_TEST(ping__any_size__same_bytes_and_number_back)
 {
 	static const uint32_t sizes[] = { 0, 1, 15, 64, 300, 1024 };
@@ -275,8 +267,6 @@ LIVE_TEST(ping__any_size__same_bytes_and_number_back)
 		complete_sends(&live, 1);
 	}
 }
-
-/* ---- WRITEs with immediate data ---- */
 
 #define WRITES_IMM (FRAME_FEATURE_REGION | FRAME_FEATURE_WRITE_IMM)
 
@@ -349,8 +339,6 @@ TEST(messages__of_one_batch__answered_with_one_doorbell)
 	peer_leave(&p);
 }
 
-/* ---- bad peers ---- */
-
 TEST(receive__of_a_queue_pair_nobody_has__buffer_back)
 {
 	struct peer p;
@@ -368,8 +356,6 @@ TEST(receive__of_a_queue_pair_nobody_has__buffer_back)
 	server_assert_all_back();
 }
 
-/* ---- sending goes wrong ---- */
-
 LIVE_TEST(close__answers_waiting_for_the_send_queue__dropped_with_it)
 {
 	for (int i = 0; i < 8; i++) {
@@ -378,8 +364,6 @@ LIVE_TEST(close__answers_waiting_for_the_send_queue__dropped_with_it)
 	}
 	assert_true(server_only(CONN_ST_LIVE)->link.rc.waiting_n > 0);
 }
-
-/* ---- buffers run out ---- */
 
 LIVE_TEST(buffers__none_free__receives_made_up_for_later)
 {
@@ -403,8 +387,6 @@ LIVE_TEST(buffers__none_free__receives_made_up_for_later)
 	while (n)
 		ep_buf_put(srv.shard->ep, taken[--n]);
 }
-
-/* ---- late completions ---- */
 
 TEST(completion__of_an_earlier_life__nothing_happens)
 {

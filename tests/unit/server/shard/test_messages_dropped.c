@@ -240,8 +240,6 @@ __attribute__((constructor)) static void register_drops(void)
 	unit_register(tests, N_ELEMENTS(drops), __LINE__);
 }
 
-/* ---- dropped after a while */
-
 /* Begins with a live peer, which does not leave by itself. */
 #define DROP_TEST(f) TEST_WITH(f, server_live_set_up, server_rig_stop)
 

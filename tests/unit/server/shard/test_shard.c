@@ -44,8 +44,6 @@ static int dial(const char *host, uint16_t port)
 	return fd;
 }
 
-/* ---- housekeeping ---- */
-
 static struct qp_pool_counts pool(void)
 {
 	struct qp_pool_counts q;
@@ -242,8 +240,6 @@ TEST(queue_pairs__other_link__left_to_the_cm)
 	assert_int_equal(pool().free, 4);
 }
 
-/* ---- several rails ---- */
-
 static struct shard *second;
 static char err[400];
 
@@ -372,8 +368,6 @@ TEST(release__a_client_waits__its_socket_is_closed_and_not_counted)
 	while (n--)
 		peer_forget(&p[n]);
 }
-
-/* ---- no queue pair to be had ---- */
 
 /* A pool of five, of which four rest. */
 static void four_of_five_rest(void)

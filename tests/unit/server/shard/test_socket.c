@@ -74,8 +74,6 @@ static int set_up_granted(void **state)
 /* Begins with `granted`, which has a GRANT for TCP. */
 #define GRANTED_TEST(f) TEST_WITH(f, set_up_granted, server_rig_stop)
 
-/* ---- a peer's TCP connection */
-
 static int dial_from(const struct peer *p, in_addr_t address)
 {
 	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
@@ -242,8 +240,6 @@ static size_t bye_record(uint8_t *out)
 	record_encode(&(struct record){ .kind = RECORD_BYE }, out);
 	return RECORD_HEADER_BYTES;
 }
-
-/* ---- over TCP */
 
 TEST(tcp__proof_and_echoes__live_until_bye)
 {
@@ -569,8 +565,6 @@ TEST(tcp__records_that_are_not_allowed__dropped)
 	}
 }
 
-/* ---- over TLS */
-
 /* The server has no turn. */
 static void say_over_tls(struct peer *p, const uint8_t *data, size_t n)
 {
@@ -653,8 +647,6 @@ TEST(tls__kept_open_beside_handshakes__counts_no_longer_as_one)
 	peer_abort(&p);
 	assert_left(CLOSE_PEER_LEFT);
 }
-
-/* ---- the server stops */
 
 /* A live client over either. */
 static struct client {
@@ -864,8 +856,6 @@ GRANTED_TEST(drain__strangers_and_granted_ones__closed_at_once)
 	close(late);
 }
 
-/* ---- descriptors run out */
-
 TEST(accept__no_descriptor_left__pauses_and_goes_on)
 {
 	uint8_t echo[128], in[128];
@@ -904,8 +894,6 @@ TEST(accept__no_descriptor_left__pauses_and_goes_on)
 	server_assert_all_back();
 }
 
-/* ---- which are served */
-
 TEST(transports__not_served__refused_with_the_option)
 {
 	srv.cfg.transport_mask = 1u << TRANSPORT_RDMA;
@@ -917,8 +905,6 @@ TEST(transports__not_served__refused_with_the_option)
 	assert_null(srv.shard->sock_ep);
 	server_assert_all_back();
 }
-
-/* ---- readers that are slow */
 
 #define ANSWER_BYTES (128u << 10)
 #define LEAST_BYTES (3u * 60 * 1024)	/* that a client takes in three intervals of 60 s */
@@ -1001,8 +987,6 @@ TEST(reader__takes_enough__left_alone)
 	close(fd);
 	assert_left(CLOSE_PEER_LEFT);
 }
-
-/* ---- memory of buffers */
 
 static size_t resident_bytes(void)
 {

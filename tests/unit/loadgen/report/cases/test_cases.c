@@ -78,8 +78,6 @@ static size_t count_of(const char *in, const char *what)
 	return n;
 }
 
-/* --- the JUnit file --- */
-
 TEST(junit__a_case_of_each_result__counted_and_written)
 {
 	for (int i = 0; i < CASE_RESULTS; i++)
@@ -212,8 +210,6 @@ TEST(junit__memory_ran_out__an_error_and_no_file)
 	assert_int_equal(junit_write(c, "junit.xml"), -ENOMEM);
 	assert_int_not_equal(access("junit.xml", F_OK), 0);
 }
-
-/* --- the step summary --- */
 
 TEST(summary__written_twice__appended)
 {

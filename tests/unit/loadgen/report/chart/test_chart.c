@@ -36,8 +36,6 @@ static void expect_in(const char *text, const char *expected)
 		fail_msg("no '%s' in: %s", expected, text ? text : "nothing");
 }
 
-/* --- scales --- */
-
 static void expect_scale(double lo, double hi, bool log, bool from_zero, const char *const *labels)
 {
 	struct chart_scale s = { .log = log };
@@ -132,8 +130,6 @@ TEST(scale__percentile__nines)
 	chart_scale_round_percentile(&s);
 	assert_in_range(s.n_ticks, 3, 6);
 }
-
-/* --- charts --- */
 
 TEST(draw__no_point__nothing)
 {

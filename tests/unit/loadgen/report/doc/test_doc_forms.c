@@ -28,8 +28,6 @@ static void fill_hostile(struct doc *d)
 	doc_cell(t, "%s", HOSTILE);
 }
 
-/* --- a page --- */
-
 TEST(html__every_block__in_order)
 {
 	struct doc *d = doc_rig_new();
@@ -103,8 +101,6 @@ TEST(html__from_elsewhere__nothing)
 	doc_rig_expect_not(d, DOC_FORM_HTML, "@import");
 	doc_free(d);
 }
-
-/* --- Markdown --- */
 
 TEST(markdown__every_block__in_order)
 {
@@ -216,8 +212,6 @@ TEST(markdown__empty_cells_and_tables__shown)
 	doc_rig_expect(d, DOC_FORM_MARKDOWN, "| A |  |\n| --- | --: |\n|  |  |\n", NULL);
 	doc_free(d);
 }
-
-/* --- text --- */
 
 TEST(text__every_block__in_order)
 {

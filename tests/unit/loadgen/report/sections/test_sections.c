@@ -63,8 +63,6 @@ static void expect_first_limit(const char *id)
 	json_decref(limits);
 }
 
-/* --- how many clients --- */
-
 TEST(how_many__nothing_failed__at_least_the_most_held)
 {
 	report_rig_expect(run, "clients-all-held", "100", "100", NULL);
@@ -180,8 +178,6 @@ TEST(how_many__some_were_lost__between)
 	report_rig_expect(run, "clients-between", "50", "100", "50", "100", NULL);
 }
 
-/* --- what breaks first, what to buy --- */
-
 TEST(what_breaks__hard_failure__its_resource_side_and_remedy)
 {
 	set_capacity("first_hard_failure",
@@ -215,8 +211,6 @@ TEST(what_to_buy__twice_the_capacity__hosts_with_headroom)
 	/* 200 clients; a host of 100 takes 70 of them. */
 	report_rig_expect(run, "buy-servers", "3", "200", "67", "30 %", "100", NULL);
 }
-
-/* --- the rest of the verdict --- */
 
 TEST(verdict__badges__what_to_know_before_reading)
 {
@@ -277,8 +271,6 @@ TEST(verdict__aborted__said)
 	    json_pack("{s:s, s:s, s:s}", "status", "aborted", "stop_reason", "aborted", "stop_detail", "SIGINT"));
 	report_rig_expect(run, "end-early", "SIGINT", NULL);
 }
-
-/* --- load --- */
 
 TEST(throughput__of_three_steps__growth_in_words_and_no_fit)
 {
@@ -359,8 +351,6 @@ TEST(distribution__no_histograms__says_so)
 	report_rig_expect(run, "distribution-none", NULL);
 }
 
-/* --- connecting, time, failures --- */
-
 TEST(stages__one_takes_most__named)
 {
 	set_in_step(2, "connect_ns",
@@ -420,8 +410,6 @@ TEST(failures__of_several_kinds__the_most_frequent_in_words)
 	report_rig_expect(run, "failures-most", "10", "50", "90 %", "errno:EMFILE", "tcp_connect", "raise ulimit -n",
 			  NULL);
 }
-
-/* --- resources, limits, checks, plan --- */
 
 TEST(resources__steps_on_a_line__its_slope)
 {
@@ -521,8 +509,6 @@ TEST(origin__argv__quoted_for_a_shell)
 	assert_non_null(strstr(report_rig_read(D, "report.md"), "\nperformance_test report run\n"));
 }
 
-/* --- a sweep of offered rates --- */
-
 /* Makes the three steps a sweep with one number of clients, at 1,000, 2,000 and 4,000 operations a second. */
 static void make_sweep(const double p99_us[3], const double achieved[3])
 {
@@ -573,8 +559,6 @@ TEST(baseline__none__how_to_give_one)
 	report_rig_expect(run, "baseline-none", NULL);
 	assert_non_null(strstr(report_rig_read(D, "report.md"), "\nperformance_test report run --baseline DIR\n"));
 }
-
-/* --- nothing to show --- */
 
 TEST(report__run_without_steps__made_and_says_so)
 {
