@@ -30,8 +30,8 @@ static const struct opt options[] = {
 	TUNING_OPT_ACK_TIMEOUT(TUNING_AT),
 	{ .name = "allow-redirect", .type = OPT_FLAG, .offset = AT(allow_redirect),
 	  .help = "Connect even if the server's GRANT names another host than HOST.",
-	  .more = "This happens behind an address translation. Without this option such a GRANT is refused "
-	  "(`protocol:redirected`)." },
+	  .more = "A server behind network address translation (NAT) sends such a GRANT. Without this option the "
+	  "client fails (`protocol:redirected`)." },
 	{ .name = "ca", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE", .def_words = "build/certs/ca.pem",
 	  .help = "CA certificate (PEM) that the server's certificate must be signed with." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE", .needs = "key",
@@ -243,7 +243,7 @@ static int connect_and_run(struct command_config *c)
 	if (!cc.region)
 		cc.buffer_bytes = cc.message_bytes;
 	if (!c->ca) {
-		if (path_beside_program("build/certs/ca.pem", ca, sizeof(ca)))
+		if (path_of_certificate("ca.pem", ca, sizeof(ca)))
 			return usage("--ca: the default path is too long");
 		cc.ca_file = ca;
 	}

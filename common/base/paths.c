@@ -28,6 +28,19 @@ int path_beside_program(const char *relative, char *out, size_t size)
 	return 0;
 }
 
+int path_of_certificate(const char *name, char *out, size_t size)
+{
+	char relative[64], installed[64];
+	int ret;
+
+	snprintf(relative, sizeof(relative), "build/certs/%s", name);
+	snprintf(installed, sizeof(installed), "/etc/rampart/%s", name);
+	ret = path_beside_program(relative, out, size);
+	if (!ret && access(out, F_OK) && !access(installed, F_OK) && strlen(installed) < size)
+		strcpy(out, installed);
+	return ret;
+}
+
 int path_make_dirs(const char *path)
 {
 	char part[PATH_MAX];

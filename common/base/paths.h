@@ -15,6 +15,10 @@
 int path_beside_program(const char *relative, char *out, size_t size)
 	__attribute__((warn_unused_result));
 
+/* Writes to `out` the default path of a certificate or key: build/certs/NAME beside the program, or /etc/rampart/NAME
+ * where only that exists, as for installed programs. Errors as path_beside_program. */
+int path_of_certificate(const char *name, char *out, size_t size) __attribute__((warn_unused_result));
+
 /* Creates every missing folder of `path`, like mkdir -p. Returns 0, -ENAMETOOLONG for an empty path or one above
  * PATH_MAX, or the -errno of mkdir(2). */
 int path_make_dirs(const char *path) __attribute__((warn_unused_result));

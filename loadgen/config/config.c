@@ -358,7 +358,7 @@ int loadgen_config_check(struct loadgen_config *c, int argc, char **argv, char *
 	else
 		snprintf(c->name_text, sizeof(c->name_text), "clients-%llu", (unsigned long long)c->clients);
 	if (!c->ca)
-		ret = path_beside_program("build/certs/ca.pem", c->ca_path, sizeof(c->ca_path));
+		ret = path_of_certificate("ca.pem", c->ca_path, sizeof(c->ca_path));
 	else if (snprintf(c->ca_path, sizeof(c->ca_path), "%s", c->ca) >= PATH_MAX)
 		ret = -EINVAL;
 	if (ret)

@@ -176,7 +176,7 @@ int doctor_command(int argc, char **argv)
 	if (first < argc)
 		return usage("no operands are taken (see --help)");
 	if (!a.way.ca) {
-		if (path_beside_program("build/certs/ca.pem", ca, sizeof(ca)))
+		if (path_of_certificate("ca.pem", ca, sizeof(ca)))
 			return usage("--ca: the default path is too long");
 		a.way.ca = ca;
 	}

@@ -23,10 +23,10 @@ void server_config_defaults(struct server_config *c)
 	tuning_defaults(&c->tuning);
 }
 
-static int file_or_default(const char *given, const char *relative, char out[PATH_MAX])
+static int file_or_default(const char *given, const char *name, char out[PATH_MAX])
 {
 	if (!given)
-		return path_beside_program(relative, out, PATH_MAX);
+		return path_of_certificate(name, out, PATH_MAX);
 	return snprintf(out, PATH_MAX, "%s", given) >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
@@ -132,9 +132,9 @@ int server_config_check(struct server_config *c, char *err, size_t err_size)
 		ret = check_ports(c, err, err_size);
 	if (ret)
 		return ret;
-	if (file_or_default(c->cert, "build/certs/server.pem", c->cert_path) ||
-	    file_or_default(c->key, "build/certs/server.key", c->key_path) ||
-	    file_or_default(c->ca, "build/certs/ca.pem", c->ca_path)) {
+	if (file_or_default(c->cert, "server.pem", c->cert_path) ||
+	    file_or_default(c->key, "server.key", c->key_path) ||
+	    file_or_default(c->ca, "ca.pem", c->ca_path)) {
 		snprintf(err, err_size, "--cert, --key, --ca: a path is too long");
 		return -EINVAL;
 	}

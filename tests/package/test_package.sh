@@ -97,6 +97,13 @@ check "man pages and suites are there" test -e "$root/usr/share/man/man8/rdma_se
 cp deploy/debian/tests/smoke "$root/smoke"
 check "its options are a configuration file" test -f "$root/etc/rampart/server.conf"
 check "10 clients are served" inside env AUTOPKGTEST_TMP=/tmp bash /smoke
+own_server() {
+    cp "$root"/tmp/server.{pem,key} "$root/etc/rampart" && cp "$root/tmp/server.pem" "$root/etc/rampart/ca.pem" &&
+        inside sh -c 'performance_test --transport tcp --steps 10 --duration 1 --report off \
+            --output /tmp/own --json /tmp/own.json; [ $? != 3 ]' &&
+        jq -e '.steps[0].connected_held == 10' "$root/tmp/own.json" && rm "$root"/etc/rampart/*.{pem,key}
+}
+check "a server of performance_test finds its certificates in /etc/rampart" own_server
 check "a newer version is made" make_newer
 check "and installed over it" install_debs "$work/newer"
 check "10 clients are served again" inside sh -c 'mkdir /tmp/again && AUTOPKGTEST_TMP=/tmp/again bash /smoke'
