@@ -19,6 +19,8 @@
 #include "loadgen/suites/side_by_side.h"
 #include "loadgen/suites/suite_results.h"
 
+#define FAILED_MAX 20u
+
 /* A point of the comparison (clients, size and rate), with a run for each alternative, whose steps are its rounds. */
 struct compared {
 	json_int_t clients, bytes;
@@ -36,6 +38,7 @@ struct comparison {
 	struct compared *points;
 	size_t n_points, max_points;
 	struct cases *cases;
+	json_t *failed;			/* [{name, clients, criterion, required, measured, runs}], at most FAILED_MAX */
 	enum run_exit worst;		/* of all runs */
 };
 
@@ -119,6 +122,43 @@ static void add_cases(const struct comparison *k, unsigned alternative, const js
 	run_cases_add(k->cases, of, run);
 }
 
+static json_t *find_failed(const struct comparison *k, const char *name, const json_t *row)
+{
+	json_t *seen;
+	size_t i;
+
+	json_array_foreach(k->failed, i, seen)
+		if (strcmp(json_text_at(seen, "name"), name) == 0 &&
+		    json_equal(json_object_get(seen, "clients"), json_object_get(row, "clients")) &&
+		    json_equal(json_object_get(seen, "criterion"), json_object_get(row, "criterion")))
+			return seen;
+	return NULL;
+}
+
+/* Keeps the criteria that a run failed, with the number of runs that did. `measured` is that of the first one. */
+static void keep_failed(struct comparison *k, unsigned alternative, const json_t *run)
+{
+	const char *name = k->a->v[alternative].name;
+	json_t *row, *seen;
+	size_t i;
+
+	json_array_foreach(json_object_get(run, "verdict"), i, row) {
+		const char *result = json_text_at(row, "result");
+
+		if (!result || strcmp(result, "fail") != 0)
+			continue;
+		seen = find_failed(k, name, row);
+		if (seen)
+			json_object_set_new(seen, "runs",
+					    json_integer(json_integer_value(json_object_get(seen, "runs")) + 1));
+		else if (json_array_size(k->failed) < FAILED_MAX)
+			json_array_append_new(k->failed, json_pack("{s:s, s:O, s:O, s:O, s:O, s:i}", "name", name,
+				"clients", json_object_get(row, "clients"), "criterion",
+				json_object_get(row, "criterion"), "required", json_object_get(row, "required"),
+				"measured", json_object_get(row, "measured"), "runs", 1));
+	}
+}
+
 /* Runs each alternative once. False if one of them could not run: the round then does not count. */
 static bool run_round(struct comparison *k, const char *prefix, int argc, char **argv)
 {
@@ -139,8 +179,10 @@ static bool run_round(struct comparison *k, const char *prefix, int argc, char *
 		add_cases(k, which, runs[which]);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (done == n && is_result(k, status))
+		if (done == n && is_result(k, status)) {
 			keep_run(k, i, runs[i]);
+			keep_failed(k, i, runs[i]);
+		}
 		json_decref(runs[i]);
 	}
 	return done == n && is_result(k, status);
@@ -284,10 +326,11 @@ static json_t *comparison_json(const struct comparison *k)
 	}
 	crossovers = crossovers_json(k, points);
 	need = need_of(k, alternatives, points);
-	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:o, s:O?}", "compared", k->a->title, "alternatives",
-			 alternatives, "baseline", k->a->v[0].name, "rounds", (int)k->rounds, "min_effect",
-			 BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
-			 side_by_side_sizes(points), "need", need, "environment", k->environment);
+	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:o, s:O, s:O?}", "compared", k->a->title,
+			 "alternatives", alternatives, "baseline", k->a->v[0].name, "rounds", (int)k->rounds,
+			 "min_effect", BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
+			 side_by_side_sizes(points), "need", need, "failed", k->failed, "environment",
+			 k->environment);
 }
 
 static void free_points(struct comparison *k)
@@ -298,6 +341,7 @@ static void free_points(struct comparison *k)
 	for (unsigned i = 0; i < k->a->n; i++)
 		json_decref(k->not_taken[i]);
 	json_decref(k->environment);
+	json_decref(k->failed);
 	free(k->points);
 }
 
@@ -306,7 +350,7 @@ enum run_exit compare_run(struct alternatives *a, const char *output, const char
 {
 	const struct loadgen_config *first = &a->v[0].cfg;
 	struct comparison k = { .a = a, .max_points = first->steps.n * first->sizes.n * MAX(first->rates.n, 1),
-				.cases = cases, .worst = EXIT_OK };
+				.cases = cases, .failed = json_array(), .worst = EXIT_OK };
 
 	k.points = calloc(k.max_points, sizeof(*k.points));
 	if (!k.points)

@@ -133,7 +133,7 @@ hosts_run single 0 main --steps 1 "${quick[@]}" && adds_up single &&
 
 hosts_run compared 0 main --steps 6 --compare signal-every=1,16 --repeat 2 "${quick[@]}" && adds_up compared
 is "compared: two alternatives, two rounds" "$(runs_of compared | wc -l)" 4
-is "compared: one table, of the leader" "$(grep -c 'Improvements over the baseline' "${logs[compared]}" "${logs[compared_b]}" | sed 's/.*://' | paste -sd,)" 1,0
+is "compared: one table, of the leader" "$(grep -c 'From the baseline to the candidate' "${logs[compared]}" "${logs[compared_b]}" | sed 's/.*://' | paste -sd,)" 1,0
 
 cat >"$tmp/small.json" <<'END'
 { "schema_version": 1, "name": "small", "title": "Small", "defaults": { "duration": 0.5, "warmup": 0.1, "floor": 0 },

@@ -313,8 +313,8 @@ static void say_comparison(struct page *p, const json_t *comparison)
 {
 	double rounds = json_number_at(comparison, "rounds");
 
-	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s in which all took turns. An "
-		 "improvement above 0 is better, also of times.", page_text_at(comparison, "baseline", "unknown"),
+	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s in which all took turns. A "
+		 "change above 0 %% is better, also of times.", page_text_at(comparison, "baseline", "unknown"),
 		 page_count(p, rounds), rounds == 1 ? "" : "s");
 	if (rounds < BASELINE_ROUNDS)
 		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.",
@@ -325,7 +325,15 @@ static void say_comparison(struct page *p, const json_t *comparison)
 	say_sizes(p, comparison);
 }
 
-/* "+12.3 %, improvement"; the verdicts "same" and "unknown" are left out. */
+/* A figure of a row. The column's title says that a rate is one. */
+static const char *amount(struct page *p, const json_t *row, const char *path)
+{
+	const char *unit = page_text_at(row, "unit", "");
+
+	return page_in_unit(p, json_number_at(row, path), strcmp(unit, "per_s") == 0 ? NULL : unit);
+}
+
+/* "1.25 ms → 1.1 ms, +12.3 %, improvement"; the verdicts "same" and "unknown" are left out. */
 static const char *change(struct page *p, const json_t *candidate, const char *metric)
 {
 	const json_t *row;
@@ -335,10 +343,26 @@ static const char *change(struct page *p, const json_t *candidate, const char *m
 		double ratio = json_number_at(row, "round_ratio.value");
 
 		if (strcmp(page_text_at(row, "metric", ""), metric) == 0 && isfinite(ratio))
-			return page_text(p, "%+.1f %%%s%s", 100 * (ratio - 1), baseline_tone(row) ? ", " : "",
+			return page_text(p, "%s → %s, %+.1f %%%s%s",
+					 amount(p, row, "base.value"), amount(p, row, "run.value"),
+					 100 * (ratio - 1), baseline_tone(row) ? ", " : "",
 					 baseline_tone(row) ? json_text_at(row, "verdict") : "");
 	}
 	return "–";
+}
+
+/* Lists the criteria that runs failed, because the exit status follows from them. */
+static void say_failed(struct page *p, const json_t *comparison)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(comparison, "failed"), i, v)
+		doc_item(p->doc, NULL, "%s, %s: %s failed in %s of %s runs, first with %s (required: %s)",
+			 page_text_at(v, "name", "unknown"), page_clients(p, json_number_at(v, "clients")),
+			 page_text_at(v, "criterion", "unknown"), page_count(p, json_number_at(v, "runs")),
+			 page_count(p, json_number_at(comparison, "rounds")), page_text_at(v, "measured", "unknown"),
+			 page_text_at(v, "required", "unknown"));
 }
 
 void comparison_brief(struct page *p, const json_t *comparison)
@@ -356,7 +380,8 @@ void comparison_brief(struct page *p, const json_t *comparison)
 
 	say_comparison(p, comparison);
 	need_brief(p, "need", comparison);
-	t = page_table(p, "comparison", "Improvements over the baseline.", "clients#;size#bytes");
+	t = page_table(p, "comparison", "From the baseline to the candidate; a change above 0 is better.",
+		       "clients#;size#bytes");
 	page_columns(p, t, swept ? changes : changes + 1);
 	json_array_foreach(json_object_get(comparison, "points"), i, point)
 		json_array_foreach(json_object_get(point, "candidates"), k, candidate) {
@@ -368,6 +393,7 @@ void comparison_brief(struct page *p, const json_t *comparison)
 			for (const struct page_column *c = changes + 2; c->title; c++)
 				page_cells(t, "s", change(p, candidate, c->path));
 		}
+	say_failed(p, comparison);
 }
 
 static void show_alternatives(struct page *p, const json_t *comparison)
@@ -390,5 +416,6 @@ void comparison_show(struct page *p, const char *id, const json_t *comparison)
 	show_figures(p, id, json_object_get(comparison, "points"));
 	draw_comparison(p, id, comparison);
 	show_comparison(p, id, comparison);
+	say_failed(p, comparison);
 	show_alternatives(p, comparison);
 }
