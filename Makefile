@@ -32,7 +32,7 @@ HARDEN := $(if $(SAN),,-fPIE $(if $(filter -O1 -O2 -O3 -Os,$(OPT)),-U_FORTIFY_SO
 HARDEN_LINK := $(if $(SAN),,-pie -Wl,-z,relro,-z,now)
 # libev's watchers are cast between types that share their first members.
 CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE $(OPT) $(HARDEN) -fno-strict-aliasing $(WARN) \
-	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(RECOVER)) -I. -pthread $(CFLAGS)
+	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(RECOVER) -DRAMPART_TLS_KEY_LOG) -I. -pthread $(CFLAGS)
 LDLIBS_ALL := -Wl,--as-needed,--build-id -lrdmacm -libverbs -lssl -lcrypto -lev -ljansson -lcurl -lseccomp -lz -lm -pthread $(LDFLAGS)
 
 # A folder of sources is a static archive, build/<flavour>/<folder>/lib.a: a new file needs no list. What a program may
@@ -101,7 +101,7 @@ certs:
 # The packages come first: nothing can be compiled without them.
 run:
 	@scripts/install-deps
-	@scripts/build $(BIN)rdma_server $(BIN)performance_test
+	@scripts/build $(BIN)rdma_server $(BIN)rdma_client $(BIN)performance_test
 	@scripts/make-certs
 	@$(or $(BIN),./)performance_test --clients $(CLIENTS) $(ARGS)
 
@@ -139,7 +139,8 @@ check-deploy:
 	@scripts/install-deps --tests --packages
 	@tests/deploy/run build/deploy.tally
 
-record check-ten-thousand: all $(B)/bench/tls_handshakes $(B)/bench/tls_bytes
+record: $(B)/bench/tls_handshakes $(B)/bench/tls_bytes
+record check-ten-thousand: all
 	$(need_release)
 	@scripts/make-certs
 	scripts/record $(if $(filter check-%,$@),--check ten-thousand,$(R))

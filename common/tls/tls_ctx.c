@@ -4,9 +4,11 @@
  * tls_load.c and tls_lists.c load the files of a context; tls_tickets.c makes its tickets.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/tls/tls_files.h"
 #include "common/tls/tls_internal.h"
@@ -61,6 +63,22 @@ static void on_record(int is_sent, int version, int content_type, const void *da
 	t->socket.paused = tls_limits_turn_is_over(&t->limits);
 }
 
+#ifdef RAMPART_TLS_KEY_LOG
+/* Appends a connection's secrets to the file of $SSLKEYLOGFILE, from which Wireshark decrypts a capture. Only builds
+ * with sanitizers have this. One end is enough, and the server's system call filter refuses it. */
+static void on_key_log(const SSL *ssl, const char *line)
+{
+	const char *path = getenv("SSLKEYLOGFILE");
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+
+	(void)ssl;
+	if (fd < 0)
+		return;
+	dprintf(fd, "%s\n", line);
+	close(fd);
+}
+#endif
+
 static int configure_ctx(struct tls_ctx *ctx, const struct tls_config *cfg)
 {
 	SSL_CTX *c = ctx->ssl_ctx;
@@ -75,6 +93,9 @@ static int configure_ctx(struct tls_ctx *ctx, const struct tls_config *cfg)
 	SSL_CTX_clear_mode(c, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_read_ahead(c, 0);
 	SSL_CTX_set_msg_callback(c, on_record);
+#ifdef RAMPART_TLS_KEY_LOG
+	SSL_CTX_set_keylog_callback(c, on_key_log);
+#endif
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	/* Limit the chain: OpenSSL parses all of it before it verifies it, and keeps it with the connection. */
 	SSL_CTX_set_max_cert_list(c, TLS_CHAIN_BYTES_MAX);

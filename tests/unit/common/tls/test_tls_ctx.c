@@ -727,5 +727,28 @@ TEST(step__tickets_or_none__time_until_the_next)
 	assert_true(tls_ctx_step_tickets(server, start) == UINT64_MAX);
 }
 
+#ifdef RAMPART_TLS_KEY_LOG
+TEST(key_log__file_is_named__has_the_secrets_of_both_ends)
+{
+	char path[CERTS_PATH_MAX], line[400];
+	unsigned traffic_secrets = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/keys", certs.dir);
+	setenv("SSLKEYLOGFILE", path, 1);
+	issue_client(NULL, 60);
+	assert_int_equal(meet(server_config()), TLS_DONE);
+	unsetenv("SSLKEYLOGFILE");
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		traffic_secrets += strstr(line, "_TRAFFIC_SECRET_0 ") != NULL;
+	fclose(f);
+	unlink(path);
+	/* At each end, one secret in each direction. */
+	assert_int_equal(traffic_secrets, 4);
+}
+#endif
+
 TEST_EACH(NULL, tear_down)
 TEST_GROUP(group_set_up, tls_rig_group_tear_down)
