@@ -108,7 +108,8 @@ static bool take_options(const struct opts_spec *spec, int argc, char **argv, st
 		break;
 	}
 	if (first < argc)
-		snprintf(err, sizeof(err), "%.300s: no operands are taken (see --help)", argv[first]);
+		snprintf(err, sizeof(err), "%.300s: %s (see --help)", argv[first], spec == &loadgen_options ?
+			 "unknown subcommand; allowed: plan, doctor, report" : "no operands are taken");
 	if (first < argc || check_options(t, argc, argv, err, sizeof(err)))
 		*status = usage_error(spec, err);
 	return *status == EXIT_OK;
@@ -153,7 +154,7 @@ static int run_with_hosts(struct task *t, int argc, char **argv)
 
 	if (ret) {
 		log_error("%s", err);
-		why = "it does not understand the leader's options";
+		why = err;
 	} else if (!take_over(&m, t, &status)) {
 		why = "it does not accept the leader's options";
 	} else if (!apply_fleet(&m, t, err, sizeof(err))) {

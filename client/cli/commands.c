@@ -127,7 +127,7 @@ static void ping_summary(struct session *s)
 	const struct hist *h = s->rtt;
 	double loss = s->sent ? 100. * (double)(s->sent - s->received) / (double)s->sent : 0.;
 
-	printf("--- %s RDMA echo statistics ---\n", s->cfg->host);
+	printf("--- %s echo statistics (%s) ---\n", s->cfg->host, transport_names[s->client->transport]);
 	printf("%llu messages sent, %llu replies, %.0f%% loss\n", (unsigned long long)s->sent,
 	       (unsigned long long)s->received, loss);
 	if (s->outages)
@@ -349,8 +349,9 @@ static void on_live(void *arg, struct client_conn *c)
 	switch (s->cfg->command) {
 	case CMD_PING:
 		if (!s->cfg->quiet && !s->outages)
-			printf("RDMA echo to %s: %llu bytes of message, connected in %.1f ms\n", s->cfg->host,
-			       (unsigned long long)s->cfg->message_bytes, (double)info.total_ns / 1e6);
+			printf("echo to %s over %s: %llu bytes of message, connected in %.1f ms\n", s->cfg->host,
+			       transport_names[s->client->transport], (unsigned long long)s->cfg->message_bytes,
+			       (double)info.total_ns / 1e6);
 		ping_next(s);
 		break;
 	case CMD_SEND:

@@ -136,7 +136,7 @@ int ep_take_events(struct ep *ep)
 		struct ep_cq *q = &ep->cqs[__builtin_ctzll(left)];
 
 		ep_ack(q);
-		/* A queue that is still armed has raised no event, so it is empty. */
+		/* A queue that is still armed holds no completion that raises an event. */
 		if (!ep->spin && !q->armed)
 			ret = ep_arm(ep, q);
 	}

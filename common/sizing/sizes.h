@@ -83,8 +83,8 @@ uint64_t sizes_server_fds(const struct sizes_server *s);
  * and over sockets each client keeps one. */
 uint64_t sizes_generator_fds(uint64_t clients, uint64_t connecting, bool sockets);
 
-/* Maximum number of accepted sockets that may wait for a place in a shard for `clients` clients. All shards together
- * have `spare_fds` descriptors besides those of sizes_server_fds. */
+/* Maximum number of accepted sockets that may wait in one shard that takes at most `clients` clients. All shards
+ * together have `spare_fds` descriptors besides those of sizes_server_fds. */
 uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards);
 
 /* The kinds of memory that peers can make a server hold. docs/security.md ("Memory that peers

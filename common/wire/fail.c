@@ -212,6 +212,19 @@ static const char *stale_advice(void)
 	       "another attempt gets another number";
 }
 
+static const char *wc_advice(int status)
+{
+	switch (status) {
+	case IBV_WC_WR_FLUSH_ERR:
+	case IBV_WC_RETRY_EXC_ERR: return "the RDMA connection broke: the peer is gone or did not answer";
+	case IBV_WC_RNR_RETRY_EXC_ERR: return "the receiver had no buffer for a message: raise its --srq-depth";
+	case IBV_WC_REM_ACCESS_ERR:
+	case IBV_WC_REM_INV_REQ_ERR:
+	case IBV_WC_REM_OP_ERR: return "the peer's RDMA device refused or failed a request: see the peer's log";
+	default: return "the RDMA device of this end could not carry out a request: see the kernel's log";
+	}
+}
+
 static const char *refused_advice(int code)
 {
 	switch (code) {
@@ -257,7 +270,7 @@ const char *fail_advice(const struct fail *f)
 		if (f->code == FAIL_CM_STALE)
 			return stale_advice();
 		return "the RDMA connection manager gave up: is the RDMA port reachable, is the server alive?";
-	case FAIL_WC_STATUS: return "the RDMA connection broke: the peer is gone or did not answer";
+	case FAIL_WC_STATUS: return wc_advice(f->code);
 	case FAIL_TIMEOUT: return "the peer did not answer in time";
 	case FAIL_PROTOCOL:
 		return f->code == PROTO_REDIRECTED ? "the server sends its clients to another host: if that is "

@@ -152,8 +152,8 @@ static void describe_saturated(const struct knee_point *v, size_t n, char *text,
 
 	for (size_t i = 0; i < n; i++)
 		most = fmax(most, v[i].throughput);
-	snprintf(text, size, "saturated from the first step: the CPUs were full with %.0f clients already, so more "
-		 "clients only wait longer; the knee of offered load says more: --rate %.0f-%.0f", v[0].clients,
+	snprintf(text, size, "saturated from the first step: the CPUs were full with %.0f clients already, so "
+		 "their throughput shows no knee; that of offered load does: --rate %.0f-%.0f", v[0].clients,
 		 fmax(rounded(0.1 * most), 1), fmax(rounded(1.2 * most), 1));
 }
 

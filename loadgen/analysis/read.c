@@ -121,6 +121,7 @@ struct estimate read_throughput_mean(const json_t *step, size_t *n)
 {
 	const json_t *intervals = json_object_get(step, "intervals");
 	double v[READ_INTERVALS_MAX];
+	struct estimate mean;
 	size_t known = 0;
 
 	for (size_t i = 0; i < json_array_size(intervals) && known < READ_INTERVALS_MAX; i++) {
@@ -129,7 +130,10 @@ struct estimate read_throughput_mean(const json_t *step, size_t *n)
 	}
 	if (n)
 		*n = known;
-	return stats_series_mean(v, known);
+	mean = stats_series_mean(v, known);
+	if (mean.low < 0)
+		mean.low = 0; /* no rate is negative */
+	return mean;
 }
 
 json_t *read_estimate_json(struct estimate e)

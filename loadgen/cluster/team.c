@@ -192,8 +192,10 @@ int team_init(struct team *t, struct cluster *cluster, struct ev_loop *loop)
 	*t = (struct team){ .cluster = cluster, .loop = loop, .rank = cluster_rank(cluster),
 			    .n = cluster_hosts(cluster) };
 	t->gone = json_object();
-	if (!t->gone)
+	if (!t->gone) {
+		t->cluster = NULL; /* the caller leaves it */
 		return -ENOMEM;
+	}
 	cluster_listen(cluster, &cluster_events, t);
 	return 0;
 }

@@ -61,7 +61,7 @@ static const struct opt options[] = {
 	{ .name = "ca", .group = "where", .type = OPT_STRING, .offset = AT(ca), .metavar = "FILE", .per_host = true,
 	  .per_suite = true, .def_words = "build/certs/ca.pem",
 	  .help = "CA certificate (PEM) that the server's certificate must be signed with.",
-	  .more = "A server of our own uses build/certs." },
+	  .more = "A server of our own uses the defaults of rdma_server." },
 	{ .name = "cert", .group = "where", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE", .needs = "key",
 	  .per_host = true, .per_suite = true, .help = "Certificate (PEM) to show to a server that asks for one." },
 	{ .name = "chunk", .group = "load", .type = OPT_SIZE, .offset = AT(chunk_bytes), .min = 4096, .max = 8 << 20,
@@ -74,8 +74,8 @@ static const struct opt options[] = {
 	  "their turn. If no client is connected when one is due to leave, the next that comes back leaves again." },
 	{ .name = "clients", .group = "clients", .type = OPT_UINT, .offset = AT(clients), .min = 1,
 	  .max = LOADGEN_CLIENTS_MAX, .metavar = "N", .def = "100", .excludes = "steps", .common = true,
-	  .help = "Ramp up to N clients: 10, 100, 500, 1000, 5000, 10000.",
-	  .more = "The ramp has the steps that are below N, and then N. At most 100000 on each load host. With "
+	  .help = "Ramp up to N clients, by the steps 10, 100, 500, 1000, 5000 and 10000 below N.",
+	  .more = "The last step has N clients. At most 100000 on each load host. With "
 	  "`--find-capacity`: the largest number of clients to try, 10000 unless it is given." },
 	{ .name = "cluster", .group = "hosts", .type = OPT_STRING, .offset = AT(cluster),
 	  .metavar = "etcd://HOST:PORT/RUN", .needs = "server|targets",
@@ -89,9 +89,9 @@ static const struct opt options[] = {
 	  .more = "Only messages that are due at the same moment share a SEND (docs/workloads.md). The N messages "
 	  "together may have at most 1M. A server of our own gets a `--message-size` of N messages." },
 	{ .name = "compare", .group = "clients", .type = OPT_TEXTS, .offset = AT(compare), .metavar = "KEY=A,B,...",
-	  .common = true, .help = "Run once with each value of the option KEY, and compare.",
-	  .more = "KEY has 2 to 8 values, each of which is compared with the first. The runs take turns, `--repeat` "
-	  "times (5 if it is not given), each with a new server. The result says for each value how much better or "
+	  .common = true, .help = "Compare values of the option KEY: 5 rounds (--repeat) with a run of each value.",
+	  .more = "KEY has 2 to 8 values, each of which is compared with the first. The runs take turns, each with a "
+	  "new server. The result says for each value how much better or "
 	  "worse it is than the first and whether that is an improvement, a regression or no difference "
 	  "(docs/results.md, \"Comparisons\"). A flag has the values on and off. In a value `+` stands for a comma: "
 	  "`device=rxe0,rxe0+rxe1`. Given several times, all combinations are run: at most 64 combinations and 200 "
@@ -169,8 +169,8 @@ static const struct opt options[] = {
 	{ .name = "find-capacity", .group = "clients", .type = OPT_FLAG, .offset = AT(find_capacity), .common = true,
 	  .excludes = "steps,repeat,compare,compare-set,cycles,phased",
 	  .help = "Find the largest number of clients that meets --slo.",
-	  .more = "It also finds the knee and what breaks first. It tries up to `--clients`, with one `--message-size` "
-	  "(docs/capacity.md)." },
+	  .more = "It also finds the knee and what breaks first; without `--slo` only these two. It tries up to "
+	  "`--clients` (10000), with one `--message-size` (docs/capacity.md)." },
 	{ .name = "find-rate", .group = "clients", .type = OPT_FLAG, .offset = AT(find_rate), .needs = "slo",
 	  .excludes = "find-capacity,rate-per-client,repeat,compare,compare-set,cycles,phased",
 	  .help = "Find the highest rate of operations that meets --slo.",
@@ -448,9 +448,9 @@ const struct opts_spec loadgen_options = {
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.groups = groups,
 	.n_groups = sizeof(groups) / sizeof(groups[0]),
-	.epilog = "Exit status: 0 all criteria met, 1 a criterion failed, 2 usage, 3 the environment cannot\n"
-		  "run it or a file could not be written (the message says what to do), 4 inconclusive,\n"
-		  "130 interrupted (results kept).",
+	.epilog = "Exit status: 0 all criteria met; 1 a criterion failed, or a server or host was lost; 2 usage;\n"
+		  "3 the environment cannot run it, no server answers, or a file could not be written (the message\n"
+		  "says what to do); 4 inconclusive; 130 interrupted (results kept).",
 };
 
 const struct opts_spec loadgen_plan_options = {

@@ -101,6 +101,7 @@ static void check_core(const char *root, struct findings *out)
 	static const char why[] = "Programs reach devices through ib_uverbs, and connect through rdma_ucm.";
 	struct names have = { .text = "" }, missing = { .text = "" }, load = { .text = "" };
 	struct finding *f;
+	bool loads;
 
 	for (size_t i = 0; i < N_CORE; i++) {
 		enum module_state s = module_state(root, core[i].name);
@@ -117,9 +118,11 @@ static void check_core(const char *root, struct findings *out)
 	} else if (!tree_has(tree_at(root, "/sys/class"))) {
 		findings_add(out, "modules", FINDING_UNKNOWN, why, "/sys is missing: modules cannot be examined");
 	} else {
-		f = findings_add(out, "modules", FINDING_WRONG, why, "the kernel has not loaded %s%s%s", missing.text,
-				 have.text[0] ? "; it has " : "", have.text);
-		finding_mend(f, "modprobe -a%s", load.text);
+		loads = tree_has(tree_at(root, "/proc/modules"));
+		f = findings_add(out, "modules", FINDING_WRONG, why, "the kernel has not loaded %s%s%s%s", missing.text,
+				 loads ? "" : ", and loads no modules", have.text[0] ? "; it has " : "", have.text);
+		if (loads)
+			finding_mend(f, "modprobe -a%s", load.text);
 	}
 }
 

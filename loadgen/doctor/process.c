@@ -39,8 +39,9 @@ static void check_memlock(const char *root, const struct rlimit *l, struct findi
 	f = findings_add(out, "memlock", exempt ? FINDING_NOTE : FINDING_WRONG, why, "%llu KiB may be locked%s",
 			 (unsigned long long)l->rlim_cur >> 10,
 			 exempt ? ", which does not bind this user (CAP_IPC_LOCK)" : "");
-	finding_mend(f, exempt || l->rlim_max == RLIM_INFINITY ? "ulimit -l unlimited" :
-		     "sudo prlimit --pid $$ --memlock=unlimited:unlimited");
+	if (!exempt)
+		finding_mend(f, l->rlim_max == RLIM_INFINITY ? "ulimit -l unlimited" :
+			     "sudo prlimit --pid $$ --memlock=unlimited:unlimited");
 }
 
 static void check_nofile(const struct rlimit *l, struct findings *out)

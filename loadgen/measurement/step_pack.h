@@ -16,7 +16,7 @@ struct loadgen_config;
 struct step;
 struct worker;
 
-/* The form of a packed step: member "pack". */
+/* Version of the format of a packed step, stored in its member "pack". */
 #define STEP_PACK_VERSION 2
 
 /* Packs a step after step_collect. Its member "own" is this host's element of run.json, with null for the server's

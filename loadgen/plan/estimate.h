@@ -97,7 +97,7 @@ struct estimate_in {
 	X(memory_at_start_bytes, "memory that peers can take") \
 	X(rss_bytes, "resident memory") \
 	X(kernel_bytes, "memory of the kernel, all") \
-	X(memory_bytes, "memory of the machine or control group")
+	X(memory_bytes, "memory of machine or control group")
 enum estimate_resource {
 #define X(name, title) ESTIMATE_##name,
 	ESTIMATE_RESOURCES(X)

@@ -139,7 +139,7 @@ static void print_held(const struct plan *p)
 {
 	char each[32], all[32];
 
-	utf8_print_line(stdout, "%-36s %-16s %12s %14s %14s", "memory that peers can take of it", "per", "number",
+	utf8_print_line(stdout, "%-36s %-16s %12s %14s %14s", "memory peers can make the server use", "per", "number",
 			"each", "together");
 	for (int i = 0; i < HELD_N; i++)
 		utf8_print_line(stdout, "%-36s %-16s %12llu %14s %14s", p->held[i].what, p->held[i].per,

@@ -95,7 +95,6 @@ struct ramp {
 	bool gate_traffic;		/* whether traffic follows, as the leader said when it released the gate */
 	bool measured_arrived, measured_all, measured_released;	/* state of GATE_MEASURED in this step */
 	bool cut_told;			/* the members have been told that this step ends early */
-	uint64_t measure_at_ns;		/* when measuring was to begin; 0: at once */
 	ev_timer gate_at;		/* fires at the moment when all hosts go on */
 	ev_timer deadline, tick;
 	ev_timer interval;		/* ends the intervals of the measured time */

@@ -161,8 +161,10 @@ static int spawn(struct server_proc *p, char *const *argv, const char *log, char
 	}
 	p->out_fd = fds[0];
 	p->running = true;
-	if (fcntl(p->out_fd, F_SETFL, O_NONBLOCK))
+	if (fcntl(p->out_fd, F_SETFL, O_NONBLOCK)) {
 		ret = -errno;
+		snprintf(err, err_size, "cannot read from %s: %s", argv[0], strerror(-ret));
+	}
 out:
 	close(log_fd);
 	return ret;

@@ -116,6 +116,7 @@ int sut_start(struct sut *s, char *err, size_t err_size)
 {
 	char program[PATH_MAX];
 	struct needs_args a;
+	int ret;
 
 	sut_clear(s);
 	/* The development certificate names localhost, whatever the device's address is. */
@@ -123,9 +124,10 @@ int sut_start(struct sut *s, char *err, size_t err_size)
 		s->names[i] = "localhost";
 	if (s->cfg->keep)
 		return start_kept(s, s->cfg->keep, err, err_size);
-	if (path_beside_program("rdma_server", program, sizeof(program))) {
-		snprintf(err, err_size, "the path of rdma_server is too long");
-		return -ENAMETOOLONG;
+	ret = path_beside_program("rdma_server", program, sizeof(program));
+	if (ret) {
+		snprintf(err, err_size, "cannot find rdma_server beside this program: %s", strerror(-ret));
+		return ret;
 	}
 	needs_args(s->cfg, program, &a);
 	return server_proc_start(a.v, s->log, s->loop, &proc_events, s, &s->proc, err, err_size);
@@ -174,7 +176,9 @@ static void repeat_in(struct sut *s, uint64_t ns)
 /* " at NAME" for warnings; "" with a single server. */
 static const char *which(const struct sut *s, char *text, size_t size)
 {
-	snprintf(text, size, "%s%s", s->target ? " at " : "", s->target ? s->target->name : "");
+	const char *name = s->target ? s->target->name : s->cfg->server;
+
+	snprintf(text, size, "%s%s", name ? " at " : "", name ? name : "");
 	return text;
 }
 
@@ -268,12 +272,13 @@ static void note_session_is_back(struct sut *s)
 static void on_answer(void *arg, json_t *report, const struct fail *fail, const char *text)
 {
 	struct sut *s = arg;
-	char code[96], why[256];
+	char code[96], name[TARGET_NAME_BYTES + 8], why[512];
 
 	if (!report && try_again(s, fail))
 		return;
 	if (!report) {
-		snprintf(why, sizeof(why), "control session failed at %s: %s%s%s (%s)", stage_names[fail->stage],
+		snprintf(why, sizeof(why), "the control session with the server%s failed at %s: %s%s%s (%s)",
+			 which(s, name, sizeof(name)), stage_names[fail->stage],
 			 fail_code_text(fail, code, sizeof(code)), text[0] ? ": " : "", text, fail_advice(fail));
 		s->events->on_lost(s->arg, why);
 		return;

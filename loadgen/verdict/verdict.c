@@ -114,7 +114,7 @@ static struct connect_time judge_connect_time(const struct step *s, double limit
 	return c;
 }
 
-/* "185 ms"; with too few samples "2 of 10 beyond, at most 300 ms". */
+/* "185 ms"; with too few samples "2 of 10 above the limit, the longest 300 ms". */
 static const char *connect_time_text(const struct step *s, const struct connect_time *c, char *text, size_t size)
 {
 	char most[32];
@@ -125,9 +125,9 @@ static const char *connect_time_text(const struct step *s, const struct connect_
 	if (!hist_supports(s->total, 50))
 		snprintf(text, size, "too few samples (%llu)", (unsigned long long)c->samples);
 	else if (c->beyond == 0)
-		snprintf(text, size, "all %llu within, at most %s", (unsigned long long)c->samples, most);
+		snprintf(text, size, "all %llu within the limit, the longest %s", (unsigned long long)c->samples, most);
 	else
-		snprintf(text, size, "%llu of %llu beyond, at most %s", (unsigned long long)c->beyond,
+		snprintf(text, size, "%llu of %llu above the limit, the longest %s", (unsigned long long)c->beyond,
 			 (unsigned long long)c->samples, most);
 	return text;
 }

@@ -106,7 +106,7 @@ static void drop_rail(struct rail *rail, const struct wclient *wc)
 		 fail_code_text(&rail->fail, text, sizeof(text)), lanes_alive(wc), k->n_rails);
 }
 
-/* Makes the client live, with all the connections it will have. */
+/* Makes the client live with the connections that it has; rails without one are dropped. */
 static void become_live(struct connector *k, struct wclient *wc)
 {
 	for (uint32_t i = 0; i < k->n_rails && k->n_rails > 1; i++)

@@ -39,7 +39,7 @@ def servers_for_twice($headroom):
   .analysis.capacity.slo_capacity.low as $n |
   ($n * (100 - $headroom) / 100 | floor) as $each | (2 * $n / $each | ceil) as $servers |
   { servers: $servers, clients_each: (2 * $n / $servers | ceil) };
-# How the plan's figure of a resource relates to what was used.
+# The planned figure of a resource, divided by what was used.
 def planned_over_used($resource; $side): first(.plan.rows[] | select(.resource == $resource and .side == $side)).ratio;
 
 # Of suite.json: how many figures of the comparison of an entry were better, and how many worse.

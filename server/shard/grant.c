@@ -168,9 +168,8 @@ static enum refuse_code no_credits(struct shard *s, const struct frame_hello *h,
 		return no_room(s, soon, REFUSE_FULL, "this shard has no receive buffers left", why);
 	return no_room(s, soon, REFUSE_NO_RESOURCES,
 		       words(s, "%u receive buffers (--srq-depth, --cq-depth, --threads) for up to %u clients: this "
-			     "one needs %u, which leaves too few for the others",
-			     s->cfg->recv_depth, s->cfg->shard_clients,
-			     h->queue_depth), why);
+			     "client needs %u, which leaves too few for the others", s->cfg->recv_depth,
+			     s->cfg->shard_clients, h->queue_depth), why);
 }
 
 /* Takes a place among the clients, and credits. Returns 0, or the code to refuse with. */

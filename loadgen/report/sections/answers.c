@@ -107,7 +107,7 @@ static bool answer_by_objective(struct page *p)
 			 "%s, and no larger number missed it in all of its tries.%s", met, between_words(p, &c));
 	else if (!isfinite(c.high))
 		how_many(p, DOC_GOOD, "clients-met-to-the-end", page_text(p, "At least %s", page_count(p, c.clients)),
-			 "%s, and no more were tried; a larger --clients tries more.", met);
+			 "%s, and no larger number was tried; a larger --clients tries more.", met);
 	else if (c.at_least && *found_hosts_at_limit(p, c.clients))
 		how_many(p, DOC_WARN, "clients-met-add-hosts", "Add hosts",
 			 "%s; with %s the load hosts were at their own limit (%s), so the server's is not known.", met,

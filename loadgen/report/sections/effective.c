@@ -77,7 +77,21 @@ static const char *value_of(struct page *p, const json_t *v, double unit)
 	return unit > 0 && json_is_number(v) ? page_text(p, "%.6g", json_number_value(v) / unit) : page_json(p, v);
 }
 
-/* Lists the different values of all threads. */
+static bool is_known(const json_t *threads, const struct fact *f)
+{
+	const json_t *t;
+	size_t i;
+
+	json_array_foreach(threads, i, t) {
+		const json_t *v = json_at(t, f->path);
+
+		if (v && !json_is_null(v))
+			return true;
+	}
+	return false;
+}
+
+/* Lists the different values of all threads. A thread without a connection knows none of its settings. */
 static const char *of_threads(struct page *p, const json_t *threads, const struct fact *f)
 {
 	const char *seen[VALUES_MAX], *all = "";
@@ -85,8 +99,11 @@ static const char *of_threads(struct page *p, const json_t *threads, const struc
 	const json_t *t;
 
 	json_array_foreach(threads, i, t) {
-		const char *text = value_of(p, json_at(t, f->path), f->unit);
+		const json_t *v = json_at(t, f->path);
+		const char *text = value_of(p, v, f->unit);
 
+		if ((!v || json_is_null(v)) && is_known(threads, f))
+			continue;
 		for (k = 0; k < n && strcmp(seen[k], text) != 0; k++)
 			;
 		if (k < n || n == VALUES_MAX)
@@ -100,20 +117,6 @@ static const char *of_threads(struct page *p, const json_t *threads, const struc
 static const json_t *threads_of(const json_t *step, const char *side)
 {
 	return json_at(json_at(json_at(step, "effective"), side), "threads");
-}
-
-static bool is_known(const json_t *threads, const struct fact *f)
-{
-	const json_t *t;
-	size_t i;
-
-	json_array_foreach(threads, i, t) {
-		const json_t *v = json_at(t, f->path);
-
-		if (v && !json_is_null(v))
-			return true;
-	}
-	return false;
 }
 
 static void table_threads(struct page *p, const json_t *step)

@@ -72,8 +72,8 @@ static void add_port(struct page *p, struct doc_table *t, const struct point *po
 static void show_ports(struct page *p)
 {
 	struct doc_table *t = page_table(p, "network",
-					 "Each port while the step was measured, and while its clients connected, "
-					 "of the last run of each number of clients.", PAGE_POINT ";side");
+					 "What each port counted while a step was measured and while its clients "
+					 "connected, in the last run of each number of clients.", PAGE_POINT ";side");
 
 	page_columns(p, t, columns);
 	for (size_t i = 0; i < p->points->n; i++)
@@ -119,8 +119,10 @@ static void say_faults(struct page *p, const struct known *known)
 			text = page_text(p, "%s%s%.*s: %s", text, *text ? "; " : "", (int)strcspn(faults[f].title, "#"),
 					 faults[f].title, page_count(p, known->faults[f]));
 	if (*text)
-		doc_note(p->doc, DOC_WARN, "network-faults",
-			 "The devices counted signs of a faulty network "
+		doc_note(p->doc, DOC_WARN, "network-faults", known->loopback == known->sides ?
+			 "The devices counted retransmissions and the like (%s), although no wire lies between server "
+			 "and generator: an end acknowledged late or had no buffer, as when CPUs are full. This costs "
+			 "latency." : "The devices counted signs of a faulty network "
 			 "(%s): packets were lost or came in the wrong order, a receiver had no buffer, or the path "
 			 "was congested. This costs latency.", text);
 	else
@@ -142,7 +144,8 @@ static void show_rates(struct page *p, double bytes)
 		doc_text(p->doc, "network-said",
 			 "With %s the server's ports sent %.2f MB and received %.2f MB a second%s.",
 			 page_clients(p, v[0].x[i]), v[0].y[i], v[1].y[i], isfinite(v[4].y[i]) ?
-			 page_text(p, ", %s of what its line can carry", page_percent(p, v[4].y[i] / 100)) : "");
+			 page_text(p, "; its busier direction used %s of the line rate",
+				   page_percent(p, v[4].y[i] / 100)) : "");
 	figures_show(p, &rates, v);
 }
 

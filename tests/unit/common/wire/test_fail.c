@@ -116,6 +116,7 @@ TEST(advice__what_can_be_mended__names_the_option)
 		{ FAIL_REFUSED, REFUSE_FULL, "--max-clients" },
 		{ FAIL_REFUSED, REFUSE_UNSUPPORTED, "--message-size" },
 		{ FAIL_CERTIFICATE, 10, "--ca" },
+		{ FAIL_WC_STATUS, IBV_WC_RNR_RETRY_EXC_ERR, "--srq-depth" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {

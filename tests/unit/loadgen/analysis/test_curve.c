@@ -162,7 +162,7 @@ TEST(knee_json__cpus_full_from_the_first_step__proposes_rates)
 	assert_true(json_is_null(json_at(o, "clients")) && json_is_null(json_at(o, "low")));
 	assert_true(json_is_false(json_at(o, "at_least")) && json_is_false(json_at(o, "confirmed")));
 	assert_string_equal(json_text_at(o, "text"), "saturated from the first step: the CPUs were full with 10 "
-			    "clients already, so more clients only wait longer; the knee of offered load says more: "
+			    "clients already, so their throughput shows no knee; that of offered load does: "
 			    "--rate 1900-23000");
 	/* The server's only thread may be full while the machine is not. */
 	use_cpus(first, 1, 0.95);

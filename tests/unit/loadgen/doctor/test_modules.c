@@ -81,6 +81,10 @@ TEST(modules__missing__mend_loads_those)
 	machine_take("/sys/module/rdma_ucm");
 	machine_take("/sys/module/ib_uverbs");
 	look();
+	machine_says("modules", FINDING_WRONG, "ib_uverbs, rdma_ucm, and loads no modules; it has ib_core, rdma_cm");
+	machine_mended_by("modules", "");
+	machine_put("/proc/modules", "");
+	look();
 	machine_says("modules", FINDING_WRONG, "has not loaded ib_uverbs, rdma_ucm; it has ib_core, rdma_cm");
 	machine_mended_by("modules", "modprobe -a ib_uverbs rdma_ucm");
 }

@@ -217,10 +217,10 @@ TEST(connect_time__p99_of_few__judged_where_it_is_certain)
 {
 	begin(10, 500000);
 	assert_string_equal(result_of(TAIL), "pass");
-	assert_measured(TAIL, "all 10 within, at most 0.5 ms");
+	assert_measured(TAIL, "all 10 within the limit, the longest 0.5 ms");
 	hist_record(s->total, 50 * NS_PER_MS);
 	assert_string_equal(result_of(TAIL), "inconclusive");
-	assert_measured(TAIL, "1 of 11 beyond, at most 50 ms");
+	assert_measured(TAIL, "1 of 11 above the limit, the longest 50 ms");
 	assert_string_equal(result_of(CONNECT), "pass");
 	hist_record_n(s->total, 50 * NS_PER_MS, 2);
 	assert_string_equal(result_of(TAIL), "fail");

@@ -49,7 +49,7 @@ TEST(hello__needs_all_its_credits__all_or_a_refusal)
 		if (!cases[i].credits) {
 			peer_refused_hello(64, 4, cases[i].features, 1, REFUSE_NO_RESOURCES,
 					   "9 receive buffers (--srq-depth, "
-					   "--cq-depth, --threads) for up to 4 clients: this one needs 4");
+					   "--cq-depth, --threads) for up to 4 clients: this client needs 4");
 			continue;
 		}
 		peer_get_grant(&p, cases[i].features);
