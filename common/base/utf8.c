@@ -76,7 +76,8 @@ char *utf8_clean(const char *s, bool lines)
 
 #define SHOWN_MAX 8
 
-/* Writes the character at `s` as it is shown to `out`, and its length there to *shown. Returns its length at `s`. */
+/* Writes to `out` the form in which the character at `s` is shown, and to *shown the length of that form. Returns the
+ * length of the character itself. */
 static size_t show_one(const char *s, char out[SHOWN_MAX], size_t *shown)
 {
 	uint32_t c;

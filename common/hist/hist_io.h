@@ -36,7 +36,8 @@ int hist_write_hlog_interval(const struct hist *h, const char *tag, double start
 int hist_read_hlog(FILE *in, struct hist *out) __attribute__((warn_unused_result));
 
 /* The whole histogram, exact: {count, sum, min, max, cells}, where cells is encoded as in an interval of the log:
- * compressed and in base64. Null if it is empty. The caller owns the result; NULL when out of memory. */
+ * compressed and in base64; a JSON null if it is empty. The caller owns the result. A NULL pointer when out of
+ * memory. */
 json_t *hist_pack(const struct hist *h) __attribute__((warn_unused_result));
 /* Sets `out` from the output of hist_pack, of any origin. The caller is out's writer. Returns 0, or an error with `out`
  * empty: -EINVAL for data that hist_pack cannot produce, such as cells that contradict the other figures; -ENOMEM. */

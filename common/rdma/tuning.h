@@ -89,8 +89,8 @@ int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index
 #define TUNING_OPT_CQ_DEPTH(AT) { .name = "cq-depth", .group = "data", .type = OPT_UINT, .offset = AT(cq_depth), \
 	.min = 256, .max = 1u << 22, .metavar = "N", .def_words = "the device's", \
 	.help = "Maximum number of entries of a completion queue.", \
-	.more = "A thread makes as many completion queues as its queue pairs need, so a low limit means more " \
-	"queues, not fewer clients. All receives share one queue." }
+	.more = "A thread makes as many completion queues for sends as its queue pairs need, at most 63, and one for " \
+	"all receives. A low limit means more queues first, then fewer receive buffers and clients." }
 #define TUNING_OPT_DSCP(AT) { .name = "dscp", .group = "data", .type = OPT_UINT, .offset = AT(dscp), .min = 0, \
 	.max = 63, .metavar = "N", .def_words = "the system's", .excludes = "traffic-class", \
 	.help = "Differentiated services code point of RDMA packets: --traffic-class divided by 4." }

@@ -459,9 +459,9 @@ const struct opts_spec loadgen_plan_options = {
 	.usage = "[options of a run]",
 	.summary = "Says what --clients of a run with these options would need on each host, what runs out first, and\n"
 		   "what to set. It uses the limits of devices, processes and machines and the settings of the\n"
-		   "server that performance_test would start or that runs on --server. Connects no client, but for\n"
-		   "--from measure. Takes the options of a run but --compare, --compare-set, --suite, --junit,\n"
-		   "--lead, --join and --cluster; --json writes the plan.",
+		   "server that performance_test would start or that runs on --server. Connects no client, except\n"
+		   "with --from measure. Takes the options of a run except --compare, --compare-set, --suite,\n"
+		   "--junit, --lead, --join and --cluster; --json writes the plan.",
 	.opts = options,
 	.n_opts = sizeof(options) / sizeof(options[0]),
 	.groups = groups,

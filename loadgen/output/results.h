@@ -35,8 +35,8 @@ bool results_are_incomplete(const struct results *r);
 /* The error of the first file that was lost, 0 if none was. */
 int results_error(const struct results *r);
 
-/* Call when nothing more will be written, also by a server: removes events.ndjson and server.log if they are empty, and
- * the folder if no file is left in it. True if files are left. */
+/* Call when neither this program nor a server will write any more: removes events.ndjson and server.log if they are
+ * empty, and then the folder if no file is left in it. True if files are left. */
 bool results_tidy(struct results *r);
 
 /* Appends {"t": seconds since the start, "event": name, ...fields} to events.ndjson and flushes it; an event that

@@ -217,7 +217,7 @@ static int add_choice(struct space *s, const struct dimension *d, const struct c
 			return alt_refuse(s, "%s: %s is one setting too many; allowed: %d in a combination", d->option,
 				      key, COMPARE_SETTINGS_MAX);
 		if (json_object_set_new(out->options, key, json_string(c->settings[i].value)))
-			return alt_refuse(s, "%s: '%s' is not allowed; allowed: text in UTF-8", d->option, key);
+			return alt_refuse(s, "%s: the value of %s is not text in UTF-8", d->option, key);
 		ret = option_text(s, d->option, key, c->settings[i].value, &out->args[out->n_args]);
 		out->n_args += !ret && out->args[out->n_args];
 	}

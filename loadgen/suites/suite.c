@@ -191,9 +191,10 @@ static int choose_server(struct runner *r, unsigned i, json_t *o)
 
 		ret = prepare_server(r, i);
 		if (why)
-			json_object_set_new(o, "server_reason",
-					    json_sprintf("a server of its own: %s differs from the one before",
-									     why));
+			json_object_set_new(o, "server_reason", strcmp(why, "memory") == 0 ?
+				json_string("a new one, because one for this entry and the one before would need too "
+					    "much memory") :
+				json_sprintf("a new one, because the entry before has another %s", why));
 	}
 	e->cfg.keep = &r->keep;
 	json_object_set_new(o, "server", json_integer(r->servers));

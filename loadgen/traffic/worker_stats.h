@@ -85,7 +85,7 @@ struct worker_stats {
 /* Makes the histograms; all counters are 0. 0 or -ENOMEM; call worker_stats_release in either case. */
 int worker_stats_init(struct worker_stats *st) __attribute__((warn_unused_result));
 void worker_stats_release(struct worker_stats *st);
-/* Resets everything that counts within a step. */
+/* Resets the counters, histograms and failure tables of a step. */
 void worker_stats_reset(struct worker_stats *st);
 
 static inline void counter_take(counter *c)

@@ -314,7 +314,7 @@ def pair($number; $order; $sides; $names): {
   repeats: ([$sides[] | if .settings then .settings[] else . end | .repeats // 0] | add)
 };
 
-# Input: bench.json; adds a pair.
+# Input: bench.json. Adds a pair, and computes anew what follows from all pairs.
 def with_pair($pair):
   .pairs += [$pair] |
   .pairs as $pairs | .config.tests as $names |

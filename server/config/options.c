@@ -104,9 +104,10 @@ static const struct opt options[] = {
 	{ .name = "max-per-address", .group = "limits", .type = OPT_UINT, .offset = AT(max_per_address), .min = 0,
 	  .max = 200000, .metavar = "N", .def = "0",
 	  .help = "Maximum number of TLS connections, of clients and of control sessions of one address; 0: no limit.",
-	  .more = "The three are counted separately, on all shards and rails; TCP connections that wait for a place "
-	  "count as TLS connections. An IPv6 /64 is one address. Above the limit TLS connections are closed, clients "
-	  "are refused as `full`, and control sessions as `busy`. With 0 there are as many as there is room for." },
+	  .more = "Each of the three is counted on its own, in total over all shards and rails; TCP connections that "
+	  "wait for a place count as TLS connections. An IPv6 /64 is one address. Above the limit TLS connections are "
+	  "closed, clients are refused as `full`, and control sessions as `busy`. With 0 there are as many as there is "
+	  "room for." },
 	{ .name = "message-size", .group = "limits", .type = OPT_SIZE, .offset = AT(message_bytes), .common = true,
 	  .min = FRAME_MESSAGE_BYTES_MIN, .max = FRAME_MESSAGE_BYTES_MAX, .metavar = "BYTES", .def = "4k",
 	  .help = "Largest message, with its header of 16 bytes." },

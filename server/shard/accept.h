@@ -10,7 +10,8 @@ struct cm_event;
 
 /* Handles an event of the connection manager, for the pump of `shard` (struct shard). */
 void accept_on_cm_event(void *shard, const struct cm_event *e);
-/* Handles an event of a queue pair of `shard` (struct shard): it failed, so its connection ends, or it left the SRQ. */
+/* Handles an asynchronous event of a queue pair of `shard` (struct shard): an error, which ends its connection, or
+ * "last WQE reached", after which the queue pair takes nothing more from the SRQ. */
 void accept_on_qp_event(void *shard, const struct async_event *e);
 
 #endif

@@ -203,7 +203,7 @@ static const char *missing_option(struct shard *s, const struct frame_hello *h)
 	if ((h->features & FRAME_FEATURE_ALL_CREDITS) && h->queue_depth > cfg->credits)
 		return words(s, "--credits %" PRIu64 ": the client needs %u", cfg->credits, h->queue_depth);
 	if ((h->features & FRAME_FEATURE_REGION) && !s->regions)
-		return words(s, "--region-size 0: the client needs a region of %u", MAX(h->region_bytes, 1));
+		return words(s, "--region-size 0: the client needs a region of %u bytes", MAX(h->region_bytes, 1));
 	if (h->region_bytes > cfg->region_bytes)
 		return words(s, "--region-size %" PRIu64 ": the client needs %u", cfg->region_bytes, h->region_bytes);
 	if ((h->features & FRAME_FEATURE_WINDOW) && !cfg->windows)

@@ -120,8 +120,8 @@ static bool is_conn_silent(const struct conn *c)
 	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io.tls));
 }
 
-/* True if this connection, once silent, may be closed even for an address that has as many connections: its session
- * outlives TLS, or its address makes no progress. */
+/* True if this connection, once silent, may be closed to make room even for an address that has no fewer connections
+ * than this connection's: its session outlives TLS, or its address makes no progress. */
 static bool is_spare(const struct conn *c)
 {
 	return c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING || !gets_on(c->shard, &c->peer);

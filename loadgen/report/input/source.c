@@ -186,8 +186,8 @@ static void describe_end(const struct source *s, const struct progress *p, char 
 			 s->dir, p->stop_reason, step);
 	else
 		snprintf(err, err_size,
-			 "%s: the run did not end: no run.json; by events.ndjson it was %s%s%s after %.1f s", s->dir,
-			 step, p->phase[0] ? ", in the phase " : "", p->phase, p->t_s);
+			 "%s: no run.json, so the run goes on or was cut off; after %.1f s it was %s%s%s "
+			 "(events.ndjson)", s->dir, p->t_s, step, p->phase[0] ? ", in the phase " : "", p->phase);
 }
 
 static int read_run(struct source *s, const struct progress *p, char *err, size_t err_size)

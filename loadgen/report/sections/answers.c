@@ -163,8 +163,8 @@ static const char *knee_words(struct page *p)
 	found_knee(p, &c);
 	if (!isfinite(c.clients) || c.at_least)
 		return "";
-	return page_text(p, " Up to about %s clients each gets the best service (the knee): %s",
-			 page_count(p, c.clients), page_sentence(p, c.reason ? c.reason : "more gain little"));
+	return page_text(p, " The knee is at about %s clients: %s", page_count(p, c.clients),
+			 page_sentence(p, c.reason ? c.reason : "more clients add little throughput"));
 }
 
 static void answer_by_clients_held(struct page *p)

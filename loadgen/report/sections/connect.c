@@ -63,8 +63,8 @@ static void show_alone(struct page *p, const struct point *at)
 		return;
 	if (isfinite(alone_ns) && isfinite(total_ns))
 		doc_text(p->doc, "alone-said",
-			 "One at a time, on the idle server, a connection took %s (median), and among %s "
-			 "%.1f times as long.", page_ns(p, alone_ns), page_clients(p, at->clients),
+			 "One client at a time connected to the idle server in %s (median); with %s it took %.1f times "
+			 "as long.", page_ns(p, alone_ns), page_clients(p, at->clients),
 			 total_ns / alone_ns);
 	t = page_table(p, "alone",
 		       "Clients that connected one at a time, before the first step and after the last, and the "

@@ -268,8 +268,8 @@ static void table_criteria(struct page *p)
 		 of[OUTCOME_PASS], n, of[OUTCOME_FAIL], of[OUTCOME_INCONCLUSIVE]);
 	if (of[OUTCOME_NOT_JUDGED])
 		doc_text(p->doc, "criteria-not-judged",
-			 "%zu of %zu were not judged, because times that are measured here say "
-			 "nothing of hardware.", of[OUTCOME_NOT_JUDGED], n);
+			 "%zu of %zu were left out, because times on an emulated CPU or with software RDMA say "
+			 "nothing about hardware (--judge all judges them).", of[OUTCOME_NOT_JUDGED], n);
 	t = page_table(p, "criteria", "If a step ran several times, its worst result.", PAGE_POINT
 		       ";criterion;required;measured;result;runs passed#");
 	for (size_t i = 0; i < n; i++)

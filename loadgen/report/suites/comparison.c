@@ -272,9 +272,9 @@ static void warn_of_software(struct page *p, const json_t *comparison)
 	    !json_is_true(json_at(comparison, "environment.rdma_device.is_software")))
 		return;
 	doc_note(p->doc, DOC_WARN, NULL,
-		 "RDMA here is software (%s)%s: it makes each packet and its checksum on the CPU "
-		 "that sends it, while the kernel's TCP has segmentation offload, so TCP wins wherever bytes count. An "
-		 "adapter does that work without the CPU, so these figures do not apply to adapters.",
+		 "RDMA here is software (%s)%s: the sending CPU builds every packet and its checksum, while the "
+		 "kernel's TCP has segmentation offload. That favours TCP the more, the larger messages are. An "
+		 "adapter does this work itself, so these figures do not apply to adapters.",
 		 page_text_at(comparison, "environment.rdma_device.driver", "no adapter"),
 		 json_is_true(json_at(comparison, "environment.is_emulated_cpu")) ? " on an emulated CPU" : "");
 }
@@ -313,9 +313,9 @@ static void say_comparison(struct page *p, const json_t *comparison)
 {
 	double rounds = json_number_at(comparison, "rounds");
 
-	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s in which all took turns. A "
-		 "change above 0 %% is better, also of times.", page_text_at(comparison, "baseline", "unknown"),
-		 page_count(p, rounds), rounds == 1 ? "" : "s");
+	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s, in each of which "
+		 "every alternative ran once. A change above 0 %% is an improvement: a time became shorter.",
+		 page_text_at(comparison, "baseline", "unknown"), page_count(p, rounds), rounds == 1 ? "" : "s");
 	if (rounds < BASELINE_ROUNDS)
 		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.",
 			 BASELINE_ROUNDS);

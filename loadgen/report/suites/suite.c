@@ -213,7 +213,7 @@ static void say_server(struct page *p, const json_t *entry)
 	double number = json_number_at(entry, "server");
 
 	if (isfinite(number) && why)
-		doc_text(p->doc, NULL, "Ran on server %s, %s.", page_count(p, number), why);
+		doc_text(p->doc, NULL, "Ran on server %s: %s.", page_count(p, number), why);
 	else if (isfinite(number))
 		doc_text(p->doc, NULL, "Ran on server %s.", page_count(p, number));
 	else if (why)

@@ -58,14 +58,14 @@ TEST(open__run_that_did_not_end__how_far_it_came)
 			"{\"t\": 2, \"event\": \"step_start\", \"clients\": 500}\n"
 			"{\"t\": 2.25, \"event\": \"phase\", \"phase\": \"connecting\"}\n"
 			"{\"t\": 7.5, \"event\": \"sample\", \"clients\": 500, \"connected\": 123}\n{\"t\": 8, \"ev");
-	expect_refused("the run did not end: no run.json; by events.ndjson it was at 500 clients (123 connected), in "
-		       "the phase connecting after 7.5 s");
+	expect_refused("no run.json, so the run goes on or was cut off; after 7.5 s it was at 500 clients (123 "
+		       "connected), in the phase connecting (events.ndjson)");
 }
 
 TEST(open__run_that_came_to_no_step__says_so)
 {
 	report_rig_file(D, "events.ndjson", "{\"t\": 0.5, \"event\": \"phase\", \"phase\": \"starting server\"}\n");
-	expect_refused("it was before its first step, in the phase starting server after 0.5 s");
+	expect_refused("after 0.5 s it was before its first step, in the phase starting server");
 	report_rig_file(D, "events.ndjson", "nothing of the kind\n");
 	expect_refused("nothing can be read in events.ndjson");
 }
