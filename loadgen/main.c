@@ -181,6 +181,8 @@ static enum run_exit measure_cpu(const struct loadgen_config *cfg, int argc, cha
 	struct loadgen_config c = *cfg;
 
 	c.plan = false;
+	if (!c.name)
+		snprintf(c.name_text, sizeof(c.name_text), "plan");
 	c.clients = MIN(cfg->clients, MEASURED_CLIENTS);
 	c.active = MIN(cfg->active, c.clients);
 	c.steps = (struct opt_list){ .n = 1, .v = { c.clients } };
