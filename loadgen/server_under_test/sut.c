@@ -278,7 +278,7 @@ static void on_answer(void *arg, json_t *report, const struct fail *fail, const 
 		return;
 	if (!report) {
 		snprintf(why, sizeof(why), "the control session with the server%s failed at %s: %s%s%s (%s)",
-			 which(s, name, sizeof(name)), stage_names[fail->stage],
+			 s->target ? "" : which(s, name, sizeof(name)), stage_names[fail->stage],
 			 fail_code_text(fail, code, sizeof(code)), text[0] ? ": " : "", text, fail_advice(fail));
 		s->events->on_lost(s->arg, why);
 		return;
