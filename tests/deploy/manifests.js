@@ -1,19 +1,17 @@
-// Checks the manifests of deploy/kubernetes against the schemas of Kubernetes' API in the package kubernetes-models, and
+// Checks the manifests of deploy/kubernetes, also as deploy/kubernetes-dra changes them, against the schemas of Kubernetes' API in the package kubernetes-models, and
 // deploy/github/action.yml against the schema of actions. The validators of kubernetes-models know types, formats and
 // required fields; its TypeScript interfaces know every field, so the compiler reports unknown ones. Then checks what no
 // schema covers: that the manifests fit together.
 //
 // Usage: node tests/deploy/manifests.js SCRATCH    (from the top folder)
 
-import { createRequire } from "node:module";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import ts from "typescript";
 import { validateAction } from "@action-validator/core";
 
-const folder = "deploy/kubernetes";
+const folder = "deploy/kubernetes", dra = "deploy/kubernetes-dra";
 const scratch = process.argv[2];
-const require = createRequire(import.meta.url);
 let bad = 0;
 
 function check(name, wrong) {
@@ -23,8 +21,8 @@ function check(name, wrong) {
 }
 
 // Kubernetes reads YAML 1.1, where 0440 is octal.
-function read(file) {
-	return parseAllDocuments(readFileSync(`${folder}/${file}`, "utf8"), { version: "1.1" }).map((document) => {
+function read(file, within = folder) {
+	return parseAllDocuments(readFileSync(`${within}/${file}`, "utf8"), { version: "1.1" }).map((document) => {
 		if (document.errors.length)
 			throw new Error(`${file}: ${document.errors[0].message}`);
 		return { file, ...document.toJS() };
@@ -36,9 +34,9 @@ function model(object) {
 }
 
 // The validator's complaints about the object.
-function invalid({ file, ...object }) {
-	const Model = require(model(object))[object.kind];
+async function invalid({ file, ...object }) {
 	try {
+		const { [object.kind]: Model } = await import(model(object));
 		new Model(object).validate();
 		return [];
 	} catch (error) {
@@ -68,9 +66,28 @@ function unknown(objects) {
 }
 
 // All complaints about each object.
-function judge(objects) {
+async function judge(objects) {
 	const fields = unknown(objects);
-	return objects.map((object, i) => [...invalid(object), ...fields[i]]);
+	return Promise.all(objects.map(async (object, i) => [...await invalid(object), ...fields[i]]));
+}
+
+// What kustomize makes of an object with the patches (RFC 6902) of its kind.
+function patched(object, { patches }) {
+	const copy = structuredClone(object);
+	for (const { target, patch } of patches)
+		if (new RegExp(`^(${target.kind})$`).test(object.kind))
+			for (const { op, path, value } of parse(patch)) {
+				const keys = path.split("/").slice(1).map((key) => key.replaceAll("~1", "/"));
+				const last = keys.pop();
+				const at = keys.reduce((place, key) => place[key], copy);
+				if (op !== "add" && at[last] === undefined)
+					throw new Error(`${dra}: ${op} ${path}: there is nothing in ${object.kind}`);
+				if (op === "remove")
+					delete at[last];
+				else
+					at[last === "-" ? at.length : last] = value;
+			}
+	return copy;
 }
 
 // A copy with one change: `path` lists the keys, `value` is set there (undefined: removed).
@@ -86,7 +103,7 @@ function damaged(object, path, value) {
 }
 
 const files = readdirSync(folder).filter((name) => name.endsWith(".yaml") && name !== "kustomization.yaml");
-const objects = files.flatMap(read);
+const objects = files.flatMap((file) => read(file));
 const [kustomization] = read("kustomization.yaml");
 check("kustomization.yaml names every manifest", [...files, ...kustomization.resources]
 	.filter((name) => !files.includes(name) || !kustomization.resources.includes(name)));
@@ -101,9 +118,14 @@ const damage = [
 	["a field that is missing", damaged(server, ["spec", "selector"], undefined)],
 	["a word that is not allowed", damaged(server, [...container, "securityContext", "capabilities"], "ALL")],
 ];
-const judged = judge([...objects, ...damage.map(([, object]) => object)]);
-objects.forEach((object, i) => check(`${object.file}: ${object.kind} ${object.metadata.name}`, judged[i]));
-damage.forEach(([what], i) => check(`refused: ${what}`, judged[objects.length + i].length ? [] : ["accepted"]));
+const [changes] = read("kustomization.yaml", dra);
+const changed = objects.map((object) => patched(object, changes)), claims = read("claim.yaml", dra);
+damage.push(["a claim without a class", damaged(claims[1], ["spec", "spec", "devices", "requests", 0, "exactly"], {})]);
+const good = [...objects, ...changed, ...claims];
+const judged = await judge([...good, ...damage.map(([, object]) => object)]);
+good.forEach((object, i) => check(`${i < objects.length ? folder : dra}/${object.file}: ${object.kind} ` +
+	object.metadata.name, judged[i]));
+damage.forEach(([what], i) => check(`refused: ${what}`, judged[good.length + i].length ? [] : ["accepted"]));
 
 const option = (command, name) => command[command.indexOf(name) + 1];
 const pods = objects.filter((object) => object.spec.template).map((object) => ({
@@ -126,6 +148,14 @@ const rdma = pods.filter((pod) => pod.spec.hostNetwork)
 	.map((pod) => Object.entries(pod.spec.containers[0].resources.limits).filter(([name]) => name.startsWith("rdma/")));
 check("server and load hosts ask for the same RDMA device", rdma.length === 2 && rdma[0].length && same(...rdma) ? [] :
 	[JSON.stringify(rdma)]);
+const claiming = ["Deployment", "Job"].map((kind) => changed.find((object) => object.kind === kind).spec.template.spec);
+check(`${dra}: server and load hosts have an interface of their own`, claiming.filter((pod) => pod.hostNetwork ||
+	pod.resourceClaims[0].resourceClaimTemplateName !== claims[1].metadata.name ||
+	pod.containers[0].resources.claims[0].name !== pod.resourceClaims[0].name ||
+	claims[1].spec.spec.devices.requests[0].exactly.deviceClassName !== claims[0].metadata.name)
+	.map((pod) => JSON.stringify(pod.resourceClaims)));
+check(`${dra}: the load hosts connect to the server's address`, same(option(claiming[1].containers[0].command, "--server"),
+	claiming[0].containers[0].env[0].value) ? [] : ["see kustomization.yaml"]);
 const { metadata: { annotations }, spec: { containers: [{ command }] } } = server.spec.template;
 check("Prometheus is told the port of --metrics", annotations["prometheus.io/scrape"] === "true" &&
 	option(command, "--metrics").endsWith(`:${annotations["prometheus.io/port"]}`) ? [] : [option(command, "--metrics")]);
