@@ -32,7 +32,8 @@ static uint16_t needed_features(const struct client_conn *c)
 			  (c->ctx->cfg->all_credits ? FRAME_FEATURE_ALL_CREDITS : 0) |
 			  (c->ctx->cfg->message_auth ? FRAME_FEATURE_TAGS : 0) |
 			  (c->ctx->cfg->transport == TRANSPORT_TCP ? FRAME_FEATURE_TCP : 0) |
-			  (c->ctx->cfg->transport == TRANSPORT_TLS ? FRAME_FEATURE_TLS : 0));
+			  (c->ctx->cfg->transport == TRANSPORT_TLS ? FRAME_FEATURE_TLS : 0) |
+			  (client_is_oob(c) ? FRAME_FEATURE_OOB : 0));
 }
 
 /* Draws a random PSN. If it is in use, the server refuses it and another one is drawn. */
@@ -53,7 +54,7 @@ static int prepare_hello(struct client_conn *c)
 				 .features = (uint16_t)(needed_features(c) |
 							(c->ctx->cfg->resume ? FRAME_FEATURE_TICKET : 0)),
 				 .region_bytes = c->ctx->cfg->region ? c->ctx->cfg->region_bytes : 0,
-				 .window = c->window };
+				 .window = c->window, .qp = c->qp };
 	uint64_t start_ns = clock_now_ns();
 
 	if (link_is_rdma(&c->link) && draw_psn(c))
@@ -101,8 +102,9 @@ static bool grant_serves(const struct client_conn *c, const struct frame_grant *
  * connections, and the proofs they send, at any host. Over TLS there is no next connection. */
 static bool grant_stays_at_server(const struct client_conn *c, const struct frame_grant *g)
 {
-	return c->ctx->cfg->allow_redirect || c->link.transport == TRANSPORT_TLS ||
-		addr_same_host(&g->rdma, &c->ctx->cfg->server);
+	if (c->ctx->cfg->allow_redirect || c->link.transport == TRANSPORT_TLS)
+		return true;
+	return client_is_oob(c) ? client_oob_stays_at_server(c, g) : addr_same_host(&g->rdma, &c->ctx->cfg->server);
 }
 
 static void refuse_redirect(struct client_conn *c)
@@ -150,7 +152,8 @@ static void on_grant(struct client_conn *c, size_t n)
 	}
 	tls_io_say_bye(&c->io);
 	tls_io_close(&c->io);
-	client_enter(c, link_is_rdma(&c->link) ? STAGE_ADDR_RESOLVE : STAGE_SOCKET_CONNECT);
+	client_enter(c, client_is_oob(c) ? STAGE_QP_SETUP :
+		     link_is_rdma(&c->link) ? STAGE_ADDR_RESOLVE : STAGE_SOCKET_CONNECT);
 }
 
 static void exchange(struct client_conn *c);
@@ -205,9 +208,15 @@ static void handshake(struct client_conn *c)
 
 void client_boot_exchange(struct client_conn *c)
 {
+	int ret = 0;
+
 	client_set_state(c, CLIENT_ST_PSN_EXCHANGE);
-	if (prepare_hello(c))
-		client_fail(c, FAIL_ERRNO, EIO);
+	if (client_is_oob(c))
+		ret = client_oob_take_qp(c);
+	if (!ret)
+		ret = prepare_hello(c);
+	if (ret)
+		client_fail(c, FAIL_ERRNO, -ret);
 	else
 		exchange(c);
 }

@@ -40,6 +40,7 @@ struct tls_session;
 struct client_config {
 	struct addr server;		/* of the TLS bootstrap */
 	enum transport transport;	/* transport of messages; only RDMA opens a device and has regions */
+	enum connect_way connect;	/* with RDMA */
 	const char *verify_name;	/* name or IP address the server's certificate must have */
 	const char *ca_file, *cert_file, *key_file, *crl_file;	/* all but the first may be NULL */
 	const char *device;		/* NULL: whichever reaches the server */
@@ -64,7 +65,8 @@ struct client_config {
 	bool message_auth;		/* every message carries a tag of 16 bytes; excludes pings */
 	bool resume;			/* ask for TLS session tickets, for client_use_session */
 	bool allow_redirect;		/* follow a GRANT that names another host than `server` */
-	bool no_first_message;		/* live as soon as connected, without waiting for a reply */
+	bool no_first_message;		/* live as soon as connected, without waiting for a reply; not CONNECT_OOB,
+					 * whose proofs are the first message and the reply */
 	bool verify;			/* read PSNs back */
 	bool cm_psn;			/* find out which PSN the CM would have used */
 	uint32_t max_conns;

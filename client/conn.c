@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/observed/observed.h"
 #include "common/base/log.h"
-#include "common/wire/msg_tag.h"
+#include "common/wire/msg.h"
 
 #define STALE_MAX 8
 /* After a failure the server may be gone, so the close waits for it for less time than an orderly close does. */
@@ -18,7 +18,7 @@
 #define NAME(state) [CLIENT_ST_##state] = #state
 const char *const client_state_names[] = {
 	NAME(FREE), NAME(TCP_CONNECT), NAME(TLS_HANDSHAKE), NAME(PSN_EXCHANGE), NAME(SOCKET_CONNECT),
-	NAME(ADDR_RESOLVE),
+	NAME(QP_EXCHANGE), NAME(ADDR_RESOLVE),
 	NAME(ROUTE_RESOLVE), NAME(RDMA_CONNECT), NAME(FIRST_REPLY), NAME(LIVE), NAME(CLOSING), NAME(DEAD),
 };
 static_assert(sizeof(client_state_names) / sizeof(client_state_names[0]) == CLIENT_ST_N,
@@ -29,8 +29,10 @@ static const uint32_t legal_edges[CLIENT_ST_N] = {
 	[CLIENT_ST_FREE] = TO(TCP_CONNECT),
 	[CLIENT_ST_TCP_CONNECT] = TO(TLS_HANDSHAKE) | TO(CLOSING),
 	[CLIENT_ST_TLS_HANDSHAKE] = TO(PSN_EXCHANGE) | TO(CLOSING),
-	[CLIENT_ST_PSN_EXCHANGE] = TO(ADDR_RESOLVE) | TO(SOCKET_CONNECT) | TO(FIRST_REPLY) | TO(LIVE) | TO(CLOSING),
+	[CLIENT_ST_PSN_EXCHANGE] = TO(ADDR_RESOLVE) | TO(SOCKET_CONNECT) | TO(QP_EXCHANGE) | TO(FIRST_REPLY) |
+				   TO(LIVE) | TO(CLOSING),
 	[CLIENT_ST_SOCKET_CONNECT] = TO(FIRST_REPLY) | TO(LIVE) | TO(CLOSING),
+	[CLIENT_ST_QP_EXCHANGE] = TO(LIVE) | TO(CLOSING),
 	[CLIENT_ST_ADDR_RESOLVE] = TO(ROUTE_RESOLVE) | TO(CLOSING),
 	[CLIENT_ST_ROUTE_RESOLVE] = TO(RDMA_CONNECT) | TO(CLOSING),
 	[CLIENT_ST_RDMA_CONNECT] = TO(FIRST_REPLY) | TO(LIVE) | TO(CLOSING),
@@ -53,6 +55,7 @@ static enum stage stage_of(enum client_state state)
 	case CLIENT_ST_TLS_HANDSHAKE: return STAGE_TLS_HANDSHAKE;
 	case CLIENT_ST_PSN_EXCHANGE: return STAGE_PSN_EXCHANGE;
 	case CLIENT_ST_SOCKET_CONNECT: return STAGE_SOCKET_CONNECT;
+	case CLIENT_ST_QP_EXCHANGE: return STAGE_QP_EXCHANGE;
 	case CLIENT_ST_ADDR_RESOLVE: return STAGE_ADDR_RESOLVE;
 	case CLIENT_ST_ROUTE_RESOLVE: return STAGE_ROUTE_RESOLVE;
 	case CLIENT_ST_RDMA_CONNECT: return STAGE_RDMA_CONNECT;
@@ -180,19 +183,53 @@ void client_end_demand(struct client_conn *c)
 	c->wants_qp = false;
 }
 
+/* Without rdmacm only a GOODBYE tells the server that this end leaves; it cannot arrive after a failed request. */
+static bool can_say_goodbye(const struct client_conn *c)
+{
+	return client_is_oob(c) && c->fail.kind != FAIL_WC_STATUS && c->fail.kind != FAIL_TIMEOUT &&
+	       !c->ctx->gone;
+}
+
+/* Sends a GOODBYE. False if that is not possible. */
+static bool say_goodbye(struct client_conn *c)
+{
+	uint8_t flags = c->tags ? MSG_FLAG_TAG : 0;
+	const struct msg_header h = { .type = MSG_GOODBYE, .flags = flags,
+				      .length = MSG_HEADER_BYTES + msg_trailer_bytes(flags) };
+	uint32_t buf = ep_buf_get(c->ctx->ep);
+
+	if (buf == EP_NO_BUF)
+		return false;
+	msg_encode(&h, ep_buf(c->ctx->ep, buf));
+	if (c->tags && msg_tag_write(c->tags, ep_buf(c->ctx->ep, buf), h.length)) {
+		ep_buf_put(c->ctx->ep, buf);
+		return false;
+	}
+	return rc_send_awaited(&c->link.rc, buf, h.length) == 0;
+}
+
 static void begin_close(struct client_conn *c)
 {
 	struct sock *s = &c->link.sock;
 
-	c->awaits_close = c->state == CLIENT_ST_LIVE && c->fail.kind == FAIL_NONE && sock_is_open(s);
+	c->awaits_close = c->state == CLIENT_ST_LIVE &&
+			  ((c->fail.kind == FAIL_NONE && sock_is_open(s)) || can_say_goodbye(c));
 	client_end_demand(c);
 	client_set_state(c, CLIENT_ST_CLOSING);
 	/* The server must close first, so that TIME_WAIT holds the server's port and not one of ours. */
-	if (c->awaits_close && !sock_say_bye(s))
+	if (c->awaits_close && !(client_is_oob(c) ? say_goodbye(c) : sock_say_bye(s)))
 		c->awaits_close = false;
 	tls_io_close(&c->io);
 	if (c->cm_connected && cm_disconnect(c->link.rc.id))
 		c->cm_connected = false;
+	if (!c->awaits_close)
+		rc_drain(&c->link.rc);
+	client_try_finish(c);
+}
+
+void client_end_wait(struct client_conn *c)
+{
+	c->awaits_close = false;
 	rc_drain(&c->link.rc);
 	client_try_finish(c);
 }
@@ -247,9 +284,10 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 		client_fail(c, FAIL_TIMEOUT, 0);
 		return;
 	}
-	if (!c->cm_connected)
+	if (!c->cm_connected && !c->awaits_close)
 		rc_abandon(&c->link.rc);
 	c->awaits_close = false;
+	rc_drain(&c->link.rc);
 	/* The server did not answer the disconnect: stop waiting; our own requests are flushed without it. */
 	c->cm_connected = false;
 	client_try_finish(c);

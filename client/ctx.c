@@ -29,6 +29,7 @@ static client_begin_fn *const begin_stage[STAGE_TIMED] = {
 	[STAGE_ROUTE_RESOLVE] = client_rdma_resolve_route,
 	[STAGE_QP_SETUP] = client_rdma_take_qp,
 	[STAGE_RDMA_CONNECT] = client_rdma_connect,
+	[STAGE_QP_EXCHANGE] = client_oob_prove,
 	[STAGE_FIRST_REPLY] = client_rdma_first_message,
 };
 
@@ -205,7 +206,7 @@ static int make_rdma(struct client_ctx *ctx, char *err, size_t err_size)
 
 	if (!ret)
 		ret = make_verbs(ctx, err, err_size);
-	if (ret)
+	if (ret || ctx->cfg->connect == CONNECT_OOB)
 		return ret;
 	ret = cm_channel_new(&ctx->cm);
 	if (ret)

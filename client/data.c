@@ -296,6 +296,8 @@ static void on_receive(struct client_ctx *ctx, const struct ibv_wc *wc, uint32_t
 		else
 			on_arrival(c, buf, (struct link_arrival){ .bytes = wc->byte_len, .imm = wc->imm_data,
 								   .has_imm = wc->wc_flags & IBV_WC_WITH_IMM });
+	} else if (c && client_is_oob(c) && wc->status == IBV_WC_SUCCESS) {
+		client_oob_on_receive(c, ep_buf(ctx->ep, buf), wc->opcode == IBV_WC_RECV ? wc->byte_len : 0);
 	}
 	ep_recycle(ctx->ep, buf);
 }
@@ -319,9 +321,14 @@ static void on_sent(struct client_ctx *ctx, const struct ibv_wc *wc, const struc
 	if (owner == QP_POOL_NONE)
 		return;
 	c = &ctx->conns[owner];
-	if (rc_on_send_wc(&c->link.rc, wc, w))
+	if (rc_on_send_wc(&c->link.rc, wc, w)) {
 		client_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
-	else if (w->type == WR_BEACON)
+		if (c->awaits_close)
+			client_end_wait(c);
+	} else if (c->awaits_close && c->draining && rc_is_idle(&c->link.rc)) {
+		/* The server has said goodbye first, and has ours now. */
+		client_end_wait(c);
+	} else if (w->type == WR_BEACON)
 		client_try_finish(c);
 	else if (w->type == WR_RMA && w->buf)
 		on_rma(c, w->buf);

@@ -2,7 +2,8 @@
 /* Internals of the client module: the connection, the context, and declarations that their files share.
  *
  * ctx.c makes the context and names the function that begins each stage, conn.c has the states, boot.c does TCP, TLS
- * and the frames, rdma.c the RDMA connection, data.c messages and requests. conn.c calls none of the others, ctx.c all.
+ * and the frames, rdma.c the RDMA connection, oob.c the same without rdmacm, data.c messages and requests. conn.c calls
+ * none of the others, ctx.c all.
  * Owning thread: the loop's.
  */
 #ifndef RAMPART_CLIENT_INTERNAL_H
@@ -36,6 +37,7 @@ enum client_state {
 	CLIENT_ST_CLOSING,		/* waits for flushes and the CM */
 	CLIENT_ST_DEAD,			/* released; freed when the loop's turn ends */
 	CLIENT_ST_SOCKET_CONNECT,	/* after PSN_EXCHANGE over TCP: the connection and the proofs */
+	CLIENT_ST_QP_EXCHANGE,		/* after PSN_EXCHANGE without rdmacm: programs the QP, then the proofs */
 	CLIENT_ST_N,
 };
 extern const char *const client_state_names[CLIENT_ST_N];
@@ -69,8 +71,9 @@ struct client_conn {
 	uint32_t psn_redraws;		/* PSNs drawn again because the server said that they were in use */
 	uint32_t cm_psn;		/* what the CM would have used instead, with cfg->cm_psn */
 	uint32_t server_qpn;
+	struct frame_qp qp;		/* without rdmacm: ours, as HELLO describes it */
 	bool wants_qp;			/* counted in the context's demand */
-	bool awaits_close;		/* CLOSING: BYE was sent over a socket, and the server has not closed yet */
+	bool awaits_close;		/* CLOSING: BYE or GOODBYE was sent, and the server has not answered yet */
 	bool cm_connected;		/* the CM id must be disconnected before it is destroyed */
 	bool qpn_lingers;		/* the server's CM may remember our QP's number and refuse it as stale */
 	bool again;			/* CLOSING, DEAD: another attempt follows instead of on_closed */
@@ -135,6 +138,8 @@ bool client_begin_again(struct client_conn *c) __attribute__((warn_unused_result
 void client_restart(struct client_conn *c);
 /* The connection took its queue pair, or never will: it no longer counts in the context's demand. */
 void client_end_demand(struct client_conn *c);
+/* Goes on with the teardown out of band: nobody waits for the GOODBYEs any more. */
+void client_end_wait(struct client_conn *c);
 
 /* boot.c */
 client_begin_fn client_boot_start, client_boot_handshake, client_boot_exchange;
@@ -143,6 +148,18 @@ client_begin_fn client_boot_start, client_boot_handshake, client_boot_exchange;
 client_begin_fn client_rdma_start, client_rdma_resolve_route, client_rdma_take_qp, client_rdma_connect,
 	client_rdma_first_message;
 void client_on_cm_event(void *ctx, const struct cm_event *e);
+
+/* oob.c */
+client_begin_fn client_oob_program, client_oob_prove;
+static inline bool client_is_oob(const struct client_conn *c)
+{
+	return link_is_rdma(&c->link) && c->ctx->cfg->connect == CONNECT_OOB;
+}
+/* Before HELLO: takes the QP and describes it in c->qp. Errors of rc_take_qp. */
+int client_oob_take_qp(struct client_conn *c) __attribute__((warn_unused_result));
+bool client_oob_stays_at_server(const struct client_conn *c, const struct frame_grant *g);
+/* A SEND of `bytes` arrived before the connection is live, or while it closes; 0: not a SEND. */
+void client_oob_on_receive(struct client_conn *c, const uint8_t *data, uint32_t bytes);
 
 /* socket.c */
 extern const struct sock_user client_sock_user;

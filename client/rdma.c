@@ -84,6 +84,11 @@ void client_rdma_take_qp(struct client_conn *c)
 {
 	int ret;
 
+	/* Without rdmacm the queue pair was taken for HELLO. */
+	if (client_is_oob(c)) {
+		client_oob_program(c);
+		return;
+	}
 	client_set_state(c, CLIENT_ST_RDMA_CONNECT);
 	client_end_demand(c);
 	ret = rc_take_qp(&c->link.rc, c->index);

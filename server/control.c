@@ -13,7 +13,7 @@
 #include "common/tls/tls_io.h"
 #include "server/report.h"
 #include "server/samples.h"
-#include "server/shard/handover.h"
+#include "server/tables/handover.h"
 #include "server/shard/shard.h"
 
 #define IDLE_S 600.
@@ -313,7 +313,7 @@ static bool read_request(struct session *x)
 	const char *why = "";
 
 	if (st == TLS_IO_FAILED && x->io.failure.kind == FAIL_PROTOCOL) {
-		refuse_session(x, REFUSE_BAD_REQUEST, "frame length: must be 8 to 40, reserved 0");
+		refuse_session(x, REFUSE_BAD_REQUEST, "frame length: must be 8 to 64, reserved 0");
 		return true;
 	}
 	if (st == TLS_IO_DONE)

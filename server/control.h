@@ -2,7 +2,7 @@
 /* Control sessions: TLS connections whose clients ask for reports (docs/protocol.md, "CONTROL").
  *
  * A shard accepts the connection, does the handshake, reads the first frame, and hands the session over
- * (server/shard/handover.h). From then on the main thread serves it. Shards compute nothing for a report: they are
+ * (server/tables/handover.h). From then on the main thread serves it. Shards compute nothing for a report: they are
  * asked to publish their gauges, and the main thread makes the report when all have, or after a second.
  *
  * Owning thread: the main thread.

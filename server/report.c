@@ -313,6 +313,16 @@ static json_t *transports_json(const struct server_config *c)
 	return a;
 }
 
+static json_t *connects_json(const struct server_config *c)
+{
+	json_t *a = json_array();
+
+	for (int m = 0; m < CONNECT_N; m++)
+		if (server_config_connects(c, (enum connect_way)m))
+			json_array_append_new(a, json_string(connect_way_names[m]));
+	return a;
+}
+
 json_t *report_info(const struct server *server)
 {
 	const struct server_config *c = server->cfg;
@@ -321,6 +331,7 @@ json_t *report_info(const struct server *server)
 
 	set_int(config, "threads", c->threads);
 	json_object_set_new(config, "transports", transports_json(c));
+	json_object_set_new(config, "connect", connects_json(c));
 	set_int(config, "max_clients", c->max_clients);
 	set_int(config, "message_bytes", c->message_bytes);
 	set_int(config, "credits", c->credits);

@@ -290,6 +290,8 @@ static void info_json(const struct session *s, const struct frame_grant *g, cons
 		"device", dev_json(client_dev(s->ctx)), "stages_ns", stages_json(i));
 
 	/* Over a socket these values do not exist: print null, not zero. */
+	if (s->client->connect == CONNECT_OOB)
+		json_object_set_new(o, "cm_psn", json_null());
 	for (const char *const *name = only_rdma; *name && s->client->transport != TRANSPORT_RDMA; name++)
 		json_object_set_new(o, *name, json_null());
 	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
@@ -305,8 +307,11 @@ static void rdma_text(const struct session *s, const struct frame_grant *g, cons
 	printf("rdma         %s, QP 0x%06x here, 0x%06x there\n", addr_text(&g->rdma, a), i->client_qpn, i->server_qpn);
 	printf("device       %s%s, path MTU %d\n", d->name, dev_is_software(d) ? " (software)" : "",
 	       128 << d->port.active_mtu);
-	printf("psn          0x%06x to the server, 0x%06x from it, both %s (the CM's own would have been 0x%06x)\n",
-	       i->client_psn, g->psn, s->client->verify ? "read back from the device" : "programmed", i->cm_psn);
+	printf("psn          0x%06x to the server, 0x%06x from it, both %s", i->client_psn, g->psn,
+	       s->client->verify ? "read back from the device" : "programmed");
+	if (s->client->connect == CONNECT_CM)
+		printf(" (the CM's own would have been 0x%06x)", i->cm_psn);
+	printf("\n");
 }
 
 static void info_text(const struct session *s, const struct frame_grant *g, const struct client_info *i)

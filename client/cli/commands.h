@@ -32,6 +32,7 @@ struct command_config {
 	uint64_t reconnect_ns;	/* how long to try to reconnect; 0: never */
 	struct tuning tuning;	/* only --ack-timeout and --retry-count are used */
 	int transport;			/* enum transport */
+	int connect;			/* enum connect_way */
 	int poll;
 	int log_level;
 	bool allow_redirect, verify, quiet, json;

@@ -36,6 +36,9 @@ static const struct opt options[] = {
 	  .help = "CA certificate (PEM) that the server's certificate must be signed with." },
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE", .needs = "key",
 	  .help = "Certificate (PEM) to show to a server that asks for one." },
+	{ .name = "connect", .type = OPT_CHOICE, .offset = AT(connect), .choices = connect_way_names,
+	  .metavar = "cm|oob", .def = "cm", .help = "Connect through rdmacm, or out of band, with what TLS carries.",
+	  .more = "oob: docs/protocol.md, \"Connecting out of band\"." },
 	{ .name = "count", .type = OPT_UINT, .offset = AT(count), .min = 0, .max = UINT32_MAX, .metavar = "N",
 	  .def = "0", .help = "ping: number of messages to send; 0: until interrupted." },
 	{ .name = "crl", .type = OPT_STRING, .offset = AT(crl), .metavar = "FILE",
@@ -163,6 +166,9 @@ static int check_command(struct command_config *c, int argc, char **argv)
 				transport_names[c->transport], command_names[c->command]);
 		return EXIT_USAGE;
 	}
+	if (c->transport != TRANSPORT_RDMA && c->connect != CONNECT_CM)
+		return usage("--connect oob: cannot be combined with --transport tcp or tls, which connect no queue "
+			     "pairs");
 	if (tuning_check(&c->tuning, err, sizeof(err)))
 		return usage(err);
 	return EXIT_OK;
@@ -232,7 +238,8 @@ static int connect_and_run(struct command_config *c)
 				    .inline_bytes = TUNING_INLINE_AUTO, .max_conns = 1, .poll = c->poll,
 				    .spin_ns = 50 * NS_PER_US,
 				    .allow_redirect = c->allow_redirect, .verify = c->verify, .cm_psn = true,
-				    .transport = (enum transport)c->transport, .stage_timeout_ns = c->timeout_ns,
+				    .transport = (enum transport)c->transport,
+				    .connect = (enum connect_way)c->connect, .stage_timeout_ns = c->timeout_ns,
 				    .retry = c->tuning.retry, .fabric = c->tuning.fabric,
 				    .message_bytes = buffer_bytes(c), .verify_name = c->name ? c->name : c->host };
 

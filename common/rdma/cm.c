@@ -13,8 +13,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/rdma/dev.h"
 
 #define TIMEWAIT_EXPONENT_MAX 21	/* 8.6 s */
+#define HOP_LIMIT 64	/* of a path that the CM did not choose: IP's default (RFC 1700) */
 
 struct cm_channel {
 	struct rdma_event_channel *ch;
@@ -276,6 +278,27 @@ int cm_get_path(struct rdma_cm_id *id, struct cm_path *out)
 	return init_attr(id, &out->rtr, IBV_QPS_RTR, &out->mask);
 }
 
+void cm_make_path(const struct dev *d, const struct cm_end *peer, uint8_t reads, struct cm_path *out)
+{
+	struct ibv_ah_attr *ah = &out->rtr.ah_attr;
+
+	memset(out, 0, sizeof(*out));
+	out->rtr.qp_state = IBV_QPS_RTR;
+	out->rtr.path_mtu = MIN(d->port.active_mtu, peer->mtu);
+	out->rtr.dest_qp_num = peer->qpn;
+	out->rtr.max_dest_rd_atomic = reads;
+	ah->port_num = d->port_num;
+	if (dev_ethernet_port(d)) {
+		ah->is_global = 1;
+		ah->grh.dgid = peer->gid;
+		ah->grh.sgid_index = d->gid_index;
+		ah->grh.hop_limit = HOP_LIMIT;
+	} else {
+		ah->dlid = peer->lid;
+	}
+	out->mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_MAX_DEST_RD_ATOMIC;
+}
+
 int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr *out)
 {
 	static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -290,15 +313,16 @@ int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr 
 	return 0;
 }
 
-/* Takes port and partition from the path; to_rtr sets the access rights. */
-static int to_init(struct rdma_cm_id *id, struct ibv_qp *qp)
+/* Takes port and partition from the CM's path; without the CM, the port of `path` and its first partition. to_rtr sets
+ * the access rights. */
+static int to_init(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_path *path)
 {
-	struct ibv_qp_attr attr;
-	int mask, ret;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = path->rtr.ah_attr.port_num };
+	int mask = IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX, ret;
 
 	if (qp->state == IBV_QPS_INIT)
 		return 0;
-	ret = init_attr(id, &attr, IBV_QPS_INIT, &mask);
+	ret = id ? init_attr(id, &attr, IBV_QPS_INIT, &mask) : 0;
 	if (ret)
 		return ret;
 	/* Cleared, because the CM always grants remote writes. */
@@ -370,7 +394,7 @@ static int verify_psns(struct ibv_qp *qp, const struct cm_qp_param *p)
 int cm_program_qp(struct rdma_cm_id *id, struct ibv_qp *qp, const struct cm_path *path,
 		  const struct cm_qp_param *p)
 {
-	int ret = to_init(id, qp);
+	int ret = to_init(id, qp, path);
 
 	if (!ret)
 		ret = to_rtr(qp, path, p);

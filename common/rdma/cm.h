@@ -187,6 +187,20 @@ struct cm_path {
  * rdma_init_qp_attr (the id was disconnected meanwhile). */
 int cm_get_path(struct rdma_cm_id *id, struct cm_path *out) __attribute__((warn_unused_result));
 
+/* One end of a connection that is made without the connection manager, as the other end needs to know it. */
+struct cm_end {
+	union ibv_gid gid;	/* unused on InfiniBand */
+	uint16_t lid;		/* unused on Ethernet */
+	enum ibv_mtu mtu;	/* the port's */
+	uint32_t qpn;
+};
+
+struct dev;
+
+/* Makes the path from the device's port to `peer` without the connection manager; on InfiniBand within the subnet. At
+ * most `reads` READs and atomics of the peer may be outstanding. No system call. */
+void cm_make_path(const struct dev *d, const struct cm_end *peer, uint8_t reads, struct cm_path *out);
+
 /* The IP address to which packets of this path will really go: its destination GID. Errors:
  *   -EAFNOSUPPORT  the path has no GID, or the GID is no IP address of the family of the connection's addresses. This
  *                  is normal on InfiniBand; on Ethernet such a path leads elsewhere than the peer claims.
@@ -195,7 +209,9 @@ int cm_path_peer(struct rdma_cm_id *id, const struct cm_path *path, struct addr 
 	__attribute__((warn_unused_result));
 
 /* Moves the QP from RESET or INIT through RTR to RTS along `path`, with the caller's PSNs, access flags, timers and
- * retry counts. Errors, after which the QP may be in any of these states:
+ * retry counts. `id` is NULL with a path of cm_make_path. Then on Ethernet the kernel looks up the peer's MAC address,
+ * for up to a second unless it was in contact with the peer lately. Errors, after which the QP may be in any of these
+ * states:
  *   -EBADMSG  `verify`: the QP has other PSNs than it was given
  *   other     from rdma_init_qp_attr, ibv_modify_qp or ibv_query_qp
  */

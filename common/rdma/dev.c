@@ -166,6 +166,30 @@ static bool driver_tells_last_wqe(const struct dev *d)
 	return strcmp(driver, "mlx5_core") == 0 || strcmp(driver, "mlx4_core") == 0;
 }
 
+static bool better_gid(const struct ibv_gid_entry *e, const struct ibv_gid_entry *than)
+{
+	return !than || (e->gid_type == IBV_GID_TYPE_ROCE_V2 && than->gid_type != IBV_GID_TYPE_ROCE_V2);
+}
+
+/* On InfiniBand, whose GIDs are no IP addresses, the first entry. */
+static void find_gid(struct dev *d)
+{
+	struct ibv_gid_entry gids[GIDS_MAX], *found = NULL;
+	ssize_t n = ibv_query_gid_table(d->ctx, gids, GIDS_MAX, 0);
+	struct addr a;
+
+	for (ssize_t i = 0; i < n; i++) {
+		addr_from_bytes(gids[i].gid.raw, 0, &a);
+		if (gids[i].port_num == d->port_num && better_gid(&gids[i], found) &&
+		    (!dev_ethernet_port(d) || addr_same_host(&a, &d->addr)))
+			found = &gids[i];
+	}
+	if (!found)
+		return;
+	d->gid = found->gid;
+	d->gid_index = (uint8_t)found->gid_index;
+}
+
 static int query(struct dev *d, const struct addr *local)
 {
 	int ret;
@@ -179,6 +203,8 @@ static int query(struct dev *d, const struct addr *local)
 	ret = ibv_query_device(d->ctx, &d->attr);
 	if (!ret)
 		ret = ibv_query_port(d->ctx, d->port_num, &d->port);
+	if (!ret)
+		find_gid(d);
 	return -ret;
 }
 
@@ -283,11 +309,6 @@ int dev_fit_fabric(struct dev *d, const struct cm_fabric *f, char *err, size_t e
 		return -EINVAL;
 	}
 	return f->has_gid_index ? dev_use_gid(d, f->gid_index, err, err_size) : 0;
-}
-
-uint8_t dev_ethernet_port(const struct dev *d)
-{
-	return d->port.link_layer == IBV_LINK_LAYER_ETHERNET ? d->port_num : 0;
 }
 
 bool dev_is_software(const struct dev *d)

@@ -25,6 +25,8 @@ struct dev {
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	uint8_t port_num;
+	uint8_t gid_index;		/* entry of the address in the port's GID table; RoCE v2 if there is one */
+	union ibv_gid gid;		/* that entry */
 	/* The device raises IBV_EVENT_QP_LAST_WQE_REACHED for each queue pair on a shared receive queue that went to
 	 * ERR (IBTA 11.6.3.1). The mlx4 and mlx5 drivers are known to do so; Soft-RoCE does not before kernel 6.5. */
 	bool tells_last_wqe;
@@ -72,7 +74,10 @@ int dev_fit_fabric(struct dev *d, const struct cm_fabric *f, char *err, size_t e
 void dev_close(struct dev *d);	/* also on an all-zero struct, which is not open */
 
 /* The port's number if its link is Ethernet (RoCE), else 0. */
-uint8_t dev_ethernet_port(const struct dev *d);
+static inline uint8_t dev_ethernet_port(const struct dev *d)
+{
+	return d->port.link_layer == IBV_LINK_LAYER_ETHERNET ? d->port_num : 0;
+}
 
 /* The NUMA node of the device, or of a software device's interface; PLACE_NO_NODE (common/host/place.h) if unknown. */
 int dev_numa_node(const struct dev *d);

@@ -227,6 +227,7 @@ struct ep_buf_link {
 	uint32_t imm;		/* immediate data, if has_imm */
 	bool has_imm;
 	bool unsolicited;	/* this message need not wake the peer */
+	bool awaited;		/* somebody waits for this message's completion (rc_send_awaited) */
 	uint8_t record;		/* over a socket: enum record_kind */
 	union {
 		struct ep_write write;

@@ -231,8 +231,8 @@ static void chain_message(struct rc *rc, struct chain *ch)
 	else
 		append(rc, &rc->held_head, &rc->held_tail, buf);
 	rc->unsignalled++;
-	signalled = message_is_signalled(rc, rc->unsignalled, is_inline);
-	awaited = signalled && message_is_awaited(rc, rc->sq_used + ch->n, is_inline);
+	signalled = link->awaited || message_is_signalled(rc, rc->unsignalled, is_inline);
+	awaited = signalled && (link->awaited || message_is_awaited(rc, rc->sq_used + ch->n, is_inline));
 	*wr->sg_list = (struct ibv_sge){ .addr = (uintptr_t)ep_buf(ep, buf), .length = link->length,
 					 .lkey = ep_lkey(ep) };
 	wr->opcode = link->has_imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
@@ -345,6 +345,17 @@ int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm)
 {
 	*ep_buf_link(rc->ep, buf) = (struct ep_buf_link){ .length = length, .imm = imm, .has_imm = true };
 	return put_in_line(rc, buf);
+}
+
+int rc_send_awaited(struct rc *rc, uint32_t buf, uint32_t length)
+{
+	*ep_buf_link(rc->ep, buf) = (struct ep_buf_link){ .length = length, .awaited = true };
+	return put_in_line(rc, buf);
+}
+
+bool rc_is_idle(const struct rc *rc)
+{
+	return rc->waiting_n == 0 && rc->sq_used == 0;
 }
 
 int rc_write_send(struct rc *rc, const struct ep_write *write, uint32_t buf, uint32_t length)
@@ -497,8 +508,8 @@ void rc_drain(struct rc *rc)
 		return;
 	rc->draining = true;
 	/* A QP that never reached RTR has taken nothing from the shared receive queue. */
-	rc->needs_last_wqe = ep_dev(rc->ep)->tells_last_wqe &&
-			     (rc->qp->state == IBV_QPS_RTR || rc->qp->state == IBV_QPS_RTS);
+	rc->was_connected = rc->qp->state == IBV_QPS_RTR || rc->qp->state == IBV_QPS_RTS;
+	rc->needs_last_wqe = ep_dev(rc->ep)->tells_last_wqe && rc->was_connected;
 	while (rc->waiting_head != EP_NO_BUF)
 		ep_buf_put(rc->ep, take_waiting(rc));
 	ret = ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE);
@@ -546,7 +557,7 @@ void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable)
 		retire(rc, rc->sq_used);
 		ep_poll_again(rc->ep, rc->qp);
 	}
-	if (rest_ns && rc->slot != QP_POOL_NONE)
+	if ((rest_ns || (!rc->id && !rc->was_connected)) && rc->slot != QP_POOL_NONE)
 		qp_pool_set_rest(rc->pool, rc->slot, rest_ns);
 	cm_id_destroy(rc->id);
 	rc->id = NULL;

@@ -57,6 +57,7 @@ struct rc {
 	bool special_busy;		/* the entry for a probe or bind is in use */
 	bool draining;			/* in ERR; nothing is posted any more */
 	bool drained;			/* the beacon came back */
+	bool was_connected;		/* it reached RTR before it was drained: packets may be under way */
 	bool needs_last_wqe;		/* draining ends with ASYNC_QP_LAST_WQE too */
 	bool had_last_wqe;
 	bool abandoned;			/* nobody waits for the completions any more; the QP is not used again */
@@ -89,6 +90,12 @@ int rc_send(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_un
 int rc_send_unsolicited(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
 /* The same with 4 bytes of immediate data, sent as they are in memory. Errors as rc_send. */
 int rc_send_imm(struct rc *rc, uint32_t buf, uint32_t length, uint32_t imm) __attribute__((warn_unused_result));
+
+/* The same for a message whose arrival somebody waits for: its completion wakes this thread. Errors as rc_send. */
+int rc_send_awaited(struct rc *rc, uint32_t buf, uint32_t length) __attribute__((warn_unused_result));
+/* True if no message waits, and the peer's device has acknowledged all that were posted with a completion behind
+ * them. */
+bool rc_is_idle(const struct rc *rc);
 
 /* The same, behind a WRITE of at least one byte; one doorbell posts both. Requires may_write. A peer that has the
  * message also has the data; until then, the WRITE's source must not change. Errors as rc_send. */
@@ -153,8 +160,9 @@ void rc_abandon(struct rc *rc);
 bool rc_is_drained(const struct rc *rc);
 
 /* Frees the held buffers, destroys the CM id and returns the drained QP, if any, to the pool at `now_ns`
- * (clock_now_ns). The QP rests for as long as the CM id's path requires (cm_rest_ns), and is destroyed afterwards
- * unless `qp_reusable` (qp_pool_put). Does nothing if there is neither an id nor a QP. */
+ * (clock_now_ns). The QP rests for as long as the CM id's path requires (cm_rest_ns), without a CM id for the pool's
+ * time, or not at all if it was not connected; it is destroyed afterwards unless `qp_reusable` (qp_pool_put). Does
+ * nothing if there is neither an id nor a QP. */
 void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable);
 
 #endif

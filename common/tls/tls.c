@@ -265,10 +265,10 @@ enum tls_status tls_handshake(struct tls *t)
 		return status_of(t, ret);
 	before = has_agreed_on(t, FRAME_ALPN_BEFORE);
 	if (before && !SSL_is_server(t->ssl))
-		return failed(t, FAIL_TLS, FAIL_TLS_ALPN, "the server speaks wire version 1, this client 2: "
+		return failed(t, FAIL_TLS, FAIL_TLS_ALPN, "the server speaks wire version 2, this client 3: "
 			      "both need programs of the same version");
 	if (!before && !has_agreed_on(t, FRAME_ALPN))
-		return failed(t, FAIL_TLS, FAIL_TLS_ALPN, "the peer did not agree on protocol rampart/2");
+		return failed(t, FAIL_TLS, FAIL_TLS_ALPN, "the peer did not agree on protocol rampart/3");
 	t->limits.shook_hands = true;
 	return TLS_DONE;
 }

@@ -112,8 +112,8 @@ int tls_fd(const struct tls *t);
 /* True if the kernel encrypts sent data (kTLS). OpenSSL supports that only on its own socket BIO, not on this one. */
 bool tls_uses_ktls(const struct tls *t);
 
-/* Drives the handshake. TLS_DONE also means that ALPN agreed on rampart/2; on a server, it may also have agreed on
- * rampart/1, whose first frame is refused because of its version. */
+/* Drives the handshake. TLS_DONE also means that ALPN agreed on rampart/3; on a server, it may also have agreed on
+ * rampart/2, whose first frame is refused because of its version. */
 enum tls_status tls_handshake(struct tls *t) __attribute__((warn_unused_result));
 
 /* True if the handshake resumed a session: no certificates were exchanged. After the handshake. */

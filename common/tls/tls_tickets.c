@@ -85,7 +85,7 @@ static SSL_TICKET_RETURN on_ticket_read(SSL *ssl, SSL_SESSION *session, const un
 /* OpenSSL sends no tickets by itself; tls_send_ticket does. A session without a ticket cannot be resumed. */
 int tls_configure_tickets(struct tls_ctx *ctx, const struct tls_config *cfg)
 {
-	static const unsigned char session_context[] = "rampart/2";
+	static const unsigned char session_context[] = "rampart/3";
 	SSL_CTX *c = ctx->ssl_ctx;
 
 	if (SSL_CTX_set_num_tickets(c, 0) != 1)

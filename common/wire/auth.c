@@ -15,6 +15,8 @@
 
 /* session, two QPNs, two addresses with ports */
 #define BINDING_BYTES (FRAME_SESSION_BYTES + 4 + 4 + 16 + 2 + 16 + 2)
+/* session, two QPNs, two PSNs, two GIDs */
+#define PAIR_BYTES (FRAME_SESSION_BYTES + 4 * 4 + 2 * FRAME_GID_BYTES)
 
 struct auth_mac {
 	EVP_MAC_CTX *ctx;
@@ -63,19 +65,17 @@ static void encode_binding(const struct auth_binding *b, uint8_t text[BINDING_BY
 	be_put16(p + 16, addr_port(b->server));
 }
 
-int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struct auth_binding *b,
-	      uint8_t out[AUTH_HMAC_BYTES])
+static int hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const uint8_t *text, size_t bytes,
+		uint8_t out[AUTH_HMAC_BYTES])
 {
 	struct auth_mac *made = NULL;
-	uint8_t text[BINDING_BYTES];
 	static const uint8_t no_key[AUTH_KEY_BYTES];
 	size_t n;
 	int ret = m ? 0 : auth_mac_new(&made);
 
-	encode_binding(b, text);
 	m = m ? m : made;
 	if (!ret && (EVP_MAC_init(m->ctx, key, AUTH_KEY_BYTES, NULL) != 1 ||
-		     EVP_MAC_update(m->ctx, text, sizeof(text)) != 1 ||
+		     EVP_MAC_update(m->ctx, text, bytes) != 1 ||
 		     EVP_MAC_final(m->ctx, out, &n, AUTH_HMAC_BYTES) != 1))
 		ret = -ENOMEM;
 	/* Overwrite the key, because the context keeps it until it gets another. */
@@ -83,6 +83,31 @@ int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struc
 		ret = -ENOMEM;
 	auth_mac_free(made);
 	return ret;
+}
+
+int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struct auth_binding *b,
+	      uint8_t out[AUTH_HMAC_BYTES])
+{
+	uint8_t text[BINDING_BYTES];
+
+	encode_binding(b, text);
+	return hmac(m, key, text, sizeof(text), out);
+}
+
+int auth_hmac_pair(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struct auth_pair *p,
+		   uint8_t out[AUTH_HMAC_BYTES])
+{
+	uint8_t text[PAIR_BYTES], *at = text;
+
+	memcpy(at, p->session, FRAME_SESSION_BYTES);
+	at += FRAME_SESSION_BYTES;
+	be_put32(at, p->client->qpn);
+	be_put32(at + 4, p->server->qpn);
+	be_put32(at + 8, p->client_psn);
+	be_put32(at + 12, p->server_psn);
+	memcpy(at + 16, p->client->gid, FRAME_GID_BYTES);
+	memcpy(at + 16 + FRAME_GID_BYTES, p->server->gid, FRAME_GID_BYTES);
+	return hmac(m, key, text, sizeof(text), out);
 }
 
 int auth_compare(const uint8_t a[AUTH_HMAC_BYTES], const uint8_t b[AUTH_HMAC_BYTES])

@@ -18,11 +18,11 @@
 #define AUTH_HMAC_BYTES 32
 
 /* Exporter labels, one key per direction; the session id is the exporter's context. */
-#define AUTH_LABEL_CLIENT "EXPORTER-rampart-2-client"
-#define AUTH_LABEL_SERVER "EXPORTER-rampart-2-server"
+#define AUTH_LABEL_CLIENT "EXPORTER-rampart-3-client"
+#define AUTH_LABEL_SERVER "EXPORTER-rampart-3-server"
 
 /* Exporter label of the keys of message tags (msg_tag.h): the client's, then the server's. Same context. */
-#define AUTH_LABEL_MESSAGES "EXPORTER-rampart-2-messages"
+#define AUTH_LABEL_MESSAGES "EXPORTER-rampart-3-messages"
 
 struct auth_keys {
 	uint8_t client[AUTH_KEY_BYTES];	/* the client proves itself with this key in the REQ */
@@ -47,6 +47,17 @@ void auth_mac_free(struct auth_mac *m);	/* NULL-safe */
 /* If `m` is NULL, makes one for the call. Returns 0 or -ENOMEM. */
 int auth_hmac(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struct auth_binding *b,
 	      uint8_t out[AUTH_HMAC_BYTES]) __attribute__((warn_unused_result));
+
+/* Input of the HMACs of a connection without rdmacm, whose ends know both queue pairs before either proof. */
+struct auth_pair {
+	const uint8_t *session;		/* FRAME_SESSION_BYTES */
+	const struct frame_qp *client, *server;
+	uint32_t client_psn, server_psn;
+};
+
+/* As auth_hmac. */
+int auth_hmac_pair(struct auth_mac *m, const uint8_t key[AUTH_KEY_BYTES], const struct auth_pair *p,
+		   uint8_t out[AUTH_HMAC_BYTES]) __attribute__((warn_unused_result));
 
 /* Constant-time comparison; 0 when equal. */
 int auth_compare(const uint8_t a[AUTH_HMAC_BYTES], const uint8_t b[AUTH_HMAC_BYTES]);

@@ -21,25 +21,32 @@ const char *const stage_names[STAGE_N] = {
 	[STAGE_ROUTE_RESOLVE] = "route_resolve",
 	[STAGE_QP_SETUP] = "qp_setup",
 	[STAGE_RDMA_CONNECT] = "rdma_connect",
+	[STAGE_QP_EXCHANGE] = "qp_exchange",
 	[STAGE_FIRST_REPLY] = "first_reply",
 	[STAGE_TRAFFIC] = "traffic",
 	[STAGE_DISCONNECT] = "disconnect",
 };
 
-bool stage_applies(enum stage s, enum transport t)
+bool stage_applies(enum stage s, enum transport t, enum connect_way way)
 {
+	bool oob = t == TRANSPORT_RDMA && way == CONNECT_OOB;
+
 	switch (s) {
 	case STAGE_SOCKET_CONNECT:
 		return t == TRANSPORT_TCP;
 	case STAGE_ADDR_RESOLVE:
 	case STAGE_ROUTE_RESOLVE:
-	case STAGE_QP_SETUP:
 	case STAGE_RDMA_CONNECT:
+		return t == TRANSPORT_RDMA && !oob;
+	case STAGE_QP_SETUP:
 		return t == TRANSPORT_RDMA;
+	case STAGE_QP_EXCHANGE:
+		return oob;
+	case STAGE_FIRST_REPLY:
+		return !oob;
 	case STAGE_TCP_CONNECT:
 	case STAGE_TLS_HANDSHAKE:
 	case STAGE_PSN_EXCHANGE:
-	case STAGE_FIRST_REPLY:
 	case STAGE_TRAFFIC:
 	case STAGE_DISCONNECT:
 	case STAGE_N:
@@ -261,9 +268,9 @@ const char *fail_advice(const struct fail *f)
 		if (f->code == FAIL_TLS_RECORDS)
 			return "the peer sent more TLS records than are allowed";
 		if (f->code == FAIL_TLS_ALPN)
-			return "the other end is another version of rampart, which does not speak rampart/2, or "
+			return "the other end is another version of rampart, which does not speak rampart/3, or "
 			       "another service";
-		return "the TLS handshake failed: do both sides use the same CA, TLS 1.3 and protocol rampart/2?";
+		return "the TLS handshake failed: do both sides use the same CA, TLS 1.3 and protocol rampart/3?";
 	case FAIL_CERTIFICATE: return "the peer's certificate was not accepted: check --ca, its dates and its names";
 	case FAIL_REFUSED: return refused_advice(f->code);
 	case FAIL_CM_STATUS:

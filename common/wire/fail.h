@@ -10,16 +10,17 @@
 
 #include "common/wire/transport.h"
 
-/* Stages of a client's life, in order; the first nine are timed (STAGE_TIMED). */
+/* Stages of a client's life, in order; the first ten are timed (STAGE_TIMED). */
 enum stage {
 	STAGE_TCP_CONNECT,
 	STAGE_TLS_HANDSHAKE,
 	STAGE_PSN_EXCHANGE,
-	STAGE_SOCKET_CONNECT,	/* over TCP; the next four are for RDMA */
+	STAGE_SOCKET_CONNECT,	/* over TCP; the next five are for RDMA */
 	STAGE_ADDR_RESOLVE,
 	STAGE_ROUTE_RESOLVE,
 	STAGE_QP_SETUP,
-	STAGE_RDMA_CONNECT,
+	STAGE_RDMA_CONNECT,	/* as the two before qp_setup, with rdmacm */
+	STAGE_QP_EXCHANGE,	/* without rdmacm: the proofs, as first messages */
 	STAGE_FIRST_REPLY,
 	STAGE_TIMED,
 	STAGE_TRAFFIC = STAGE_TIMED,	/* connected */
@@ -29,8 +30,8 @@ enum stage {
 
 extern const char *const stage_names[STAGE_N];	/* "tcp_connect", ... */
 
-/* True if connections with this transport go through the stage. */
-bool stage_applies(enum stage s, enum transport t);
+/* True if connections with this transport, over RDMA connected like this, go through the stage. */
+bool stage_applies(enum stage s, enum transport t, enum connect_way way);
 
 enum fail_kind {
 	FAIL_NONE,

@@ -38,6 +38,24 @@ const char *refuse_code_name(uint32_t code)
 	}
 }
 
+static void put_qp(const struct frame_qp *qp, uint8_t *buf)
+{
+	memcpy(buf, qp->gid, FRAME_GID_BYTES);
+	be_put32(buf + 16, qp->qpn);
+	be_put16(buf + 20, qp->lid);
+	buf[22] = qp->mtu;
+	buf[23] = qp->reads;
+}
+
+static void get_qp(const uint8_t *buf, struct frame_qp *out)
+{
+	memcpy(out->gid, buf, FRAME_GID_BYTES);
+	out->qpn = be_get32(buf + 16);
+	out->lid = be_get16(buf + 20);
+	out->mtu = buf[22];
+	out->reads = buf[23];
+}
+
 size_t frame_encode_hello(const struct frame_hello *h, uint8_t *buf)
 {
 	put_header(buf, FRAME_HELLO_BYTES, FRAME_HELLO);
@@ -49,6 +67,7 @@ size_t frame_encode_hello(const struct frame_hello *h, uint8_t *buf)
 	be_put64(buf + 24, h->window.addr);
 	be_put32(buf + 32, h->window.bytes);
 	be_put32(buf + 36, h->window.rkey);
+	put_qp(&h->qp, buf + 40);
 	return FRAME_HELLO_BYTES;
 }
 
@@ -68,6 +87,7 @@ size_t frame_encode_grant(const struct frame_grant *g, uint8_t *buf)
 	be_put32(buf + 68, g->region_bytes);
 	be_put32(buf + 72, g->region_rkey);
 	be_put32(buf + 76, 0);
+	put_qp(&g->qp, buf + 80);
 	return FRAME_GRANT_BYTES;
 }
 
@@ -156,7 +176,8 @@ static bool features_are_valid(uint16_t features)
 	if (features & ~FRAME_FEATURES_KNOWN)
 		return false;
 	if ((features & FRAME_FEATURES_SOCKET) &&
-	    ((features & FRAME_FEATURES_SOCKET) == FRAME_FEATURES_SOCKET || (features & one_sided)))
+	    ((features & FRAME_FEATURES_SOCKET) == FRAME_FEATURES_SOCKET ||
+	     (features & (one_sided | FRAME_FEATURE_OOB))))
 		return false;
 	return !(features & FRAME_FEATURE_WRITE_IMM) ||
 	       ((features & FRAME_FEATURE_REGION) && !(features & FRAME_FEATURE_TAGS));
@@ -174,10 +195,21 @@ static bool psn_is_valid(uint32_t psn, uint16_t features)
 	return features & FRAME_FEATURES_SOCKET ? psn == 0 : psn <= PSN_MASK;
 }
 
+/* QP numbers 0 and 1 are special in InfiniBand (IBTA 3.9), and 2^24 - 1 stands for a multicast group. */
+static bool qp_is_valid(const struct frame_qp *qp, uint16_t features)
+{
+	static const struct frame_qp none;
+
+	if (!(features & FRAME_FEATURE_OOB))
+		return memcmp(qp->gid, none.gid, FRAME_GID_BYTES) == 0 && !qp->qpn && !qp->lid && !qp->mtu &&
+		       !qp->reads;
+	return qp->qpn > 1 && qp->qpn < 0xffffff && qp->mtu >= 1 && qp->mtu <= 5;
+}
+
 int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, const char **why)
 {
 	if (n != FRAME_HELLO_BYTES)
-		return bad(why, "HELLO length: must be 40");
+		return bad(why, "HELLO length: must be 64");
 	out->message_bytes = be_get32(buf + 8);
 	out->queue_depth = be_get16(buf + 12);
 	out->features = be_get16(buf + 14);
@@ -186,19 +218,22 @@ int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, co
 	out->window.addr = be_get64(buf + 24);
 	out->window.bytes = be_get32(buf + 32);
 	out->window.rkey = be_get32(buf + 36);
+	get_qp(buf + 40, &out->qp);
 	if (out->message_bytes < FRAME_MESSAGE_BYTES_MIN || out->message_bytes > FRAME_MESSAGE_BYTES_MAX)
 		return bad(why, "HELLO message size: must be 16 to 1048576");
 	if (out->queue_depth < 1 || out->queue_depth > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "HELLO queue depth: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "HELLO features: bits 0 to 7 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
-				"excludes the other and bits 0, 3, 4");
+		return bad(why, "HELLO features: bits 0 to 8 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
+				"excludes the other and bits 0, 3, 4, 8");
 	if (!psn_is_valid(out->psn, out->features))
 		return bad(why, "HELLO psn: must be below 2^24, and 0 without RDMA");
 	if (!hello_window_is_valid(out))
 		return bad(why, "HELLO window: size must be 1 to 2^31, with a region; all 0 without the feature");
 	if (out->region_bytes > (out->features & FRAME_FEATURE_REGION ? FRAME_REGION_BYTES_MAX : 0))
 		return bad(why, "HELLO region size: must be 0 to 2^31; 0 without the feature");
+	if (!qp_is_valid(&out->qp, out->features))
+		return bad(why, "HELLO queue pair: number 2 to 2^24 - 2, MTU 1 to 5; all 0 without the feature");
 	return 0;
 }
 
@@ -212,7 +247,7 @@ static bool grant_region_is_valid(const struct frame_grant *g)
 int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, const char **why)
 {
 	if (n != FRAME_GRANT_BYTES)
-		return bad(why, "GRANT length: must be 80");
+		return bad(why, "GRANT length: must be 104");
 	memcpy(out->session, buf + 8, FRAME_SESSION_BYTES);
 	out->psn = be_get32(buf + 24);
 	out->message_bytes = be_get32(buf + 28);
@@ -223,19 +258,22 @@ int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, co
 	out->region_addr = be_get64(buf + 60);
 	out->region_bytes = be_get32(buf + 68);
 	out->region_rkey = be_get32(buf + 72);
+	get_qp(buf + 80, &out->qp);
 	if (out->message_bytes < FRAME_MESSAGE_BYTES_MIN || out->message_bytes > FRAME_MESSAGE_BYTES_MAX)
 		return bad(why, "GRANT message size: must be 16 to 1048576");
 	if (out->credits < 1 || out->credits > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "GRANT credits: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "GRANT features: bits 0 to 7 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
-				"excludes the other and bits 0, 3, 4");
+		return bad(why, "GRANT features: bits 0 to 8 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
+				"excludes the other and bits 0, 3, 4, 8");
 	if (!psn_is_valid(out->psn, out->features))
 		return bad(why, "GRANT psn: must be below 2^24, and 0 without RDMA");
 	if (addr_port(&out->rdma) == 0 || addr_is_any(&out->rdma))
 		return bad(why, "GRANT address: must be an address and a port");
 	if (!grant_region_is_valid(out))
 		return bad(why, "GRANT region: size must be 1 to 2^31, all 0 without the feature");
+	if (!qp_is_valid(&out->qp, out->features))
+		return bad(why, "GRANT queue pair: number 2 to 2^24 - 2, MTU 1 to 5; all 0 without the feature");
 	if (be_get16(buf + 54) != 0 || be_get32(buf + 76) != 0)
 		return bad(why, "GRANT reserved: must be 0");
 	return 0;

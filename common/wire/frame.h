@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bootstrap frames, wire version 2, exchanged inside TLS (docs/protocol.md, "Bootstrap frames").
+/* Bootstrap frames, wire version 3, exchanged inside TLS (docs/protocol.md, "Bootstrap frames").
  *
  * Every frame starts with an 8-byte header: u32 length of the whole frame, u8 version, u8 type,
  * u16 zero. All fields are big-endian. Encoding writes a complete frame; decoding checks every
@@ -15,16 +15,16 @@
 #include "common/base/addr.h"
 #include "common/wire/transport.h"
 
-#define FRAME_VERSION 2
+#define FRAME_VERSION 3
 #define FRAME_HEADER_BYTES 8
 #define FRAME_SESSION_BYTES 16
 #define FRAME_REFUSE_TEXT_MAX 160
 
 /* Application protocol name in TLS (RFC 7301), length-prefixed as OpenSSL takes it. */
-#define FRAME_ALPN "\x09rampart/2"
+#define FRAME_ALPN "\x09rampart/3"
 /* The previous version's name. Both ends know it only to tell the versions apart, and speak nothing else of that
  * version (docs/protocol.md, "Versions"). */
-#define FRAME_ALPN_BEFORE "\x09rampart/1"
+#define FRAME_ALPN_BEFORE "\x09rampart/2"
 
 enum frame_type {
 	FRAME_HELLO = 1,	/* client: asks for a connection */
@@ -35,8 +35,8 @@ enum frame_type {
 };
 
 /* Frame sizes, header included. */
-#define FRAME_HELLO_BYTES 40
-#define FRAME_GRANT_BYTES 80
+#define FRAME_HELLO_BYTES 64
+#define FRAME_GRANT_BYTES 104
 #define FRAME_REFUSE_BYTES_MAX (FRAME_HEADER_BYTES + 4 + FRAME_REFUSE_TEXT_MAX)
 #define FRAME_CONTROL_BYTES 12
 #define FRAME_REPORT_BYTES_MAX (1u << 20)
@@ -59,11 +59,12 @@ enum frame_feature {
 	/* With one of these two, messages go over a socket and not over RDMA: without PSNs, region or window. */
 	FRAME_FEATURE_TCP = 1 << 6,	/* a TCP connection to GRANT's address */
 	FRAME_FEATURE_TLS = 1 << 7,	/* this TLS connection */
+	FRAME_FEATURE_OOB = 1 << 8,	/* HELLO and GRANT describe the queue pairs; without rdmacm (CONNECT_OOB) */
 };
 #define FRAME_FEATURES_SOCKET (FRAME_FEATURE_TCP | FRAME_FEATURE_TLS)
 #define FRAME_FEATURES_KNOWN \
 	(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS | FRAME_FEATURE_WINDOW | \
-	 FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_ALL_CREDITS | FRAME_FEATURES_SOCKET)
+	 FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_ALL_CREDITS | FRAME_FEATURES_SOCKET | FRAME_FEATURE_OOB)
 
 /* Reasons why a server refuses. The numbers are those on the wire; refuse_code_name returns the names. */
 enum refuse_code {
@@ -104,6 +105,17 @@ struct frame_window {
 	uint32_t rkey;
 };
 
+#define FRAME_GID_BYTES 16
+
+/* A queue pair, as the other end needs to know it to connect without rdmacm. */
+struct frame_qp {
+	uint8_t gid[FRAME_GID_BYTES];	/* of its port; on Ethernet an IP address, IPv4 as ::ffff:a.b.c.d */
+	uint32_t qpn;
+	uint16_t lid;		/* on InfiniBand, else 0 */
+	uint8_t mtu;		/* the port's, as enum ibv_mtu: 1 to 5 */
+	uint8_t reads;		/* READs and atomics outstanding: in HELLO as wanted, in GRANT as granted */
+};
+
 struct frame_hello {
 	uint32_t message_bytes;	/* largest message the client wants to send */
 	uint16_t queue_depth;	/* messages the client wants to have in flight */
@@ -111,6 +123,7 @@ struct frame_hello {
 	uint32_t psn;		/* of the client's send queue; 0 without RDMA */
 	uint32_t region_bytes;	/* the smallest region the client can use; 0: any, or no region is requested */
 	struct frame_window window;	/* all 0 without FRAME_FEATURE_WINDOW */
+	struct frame_qp qp;	/* all 0 without FRAME_FEATURE_OOB */
 };
 
 struct frame_grant {
@@ -119,11 +132,12 @@ struct frame_grant {
 	uint32_t message_bytes;	/* largest message, at least the requested size */
 	uint16_t credits;	/* messages the client may have in flight */
 	uint16_t features;
-	struct addr rdma;	/* address for the RDMA or TCP connection; with FRAME_FEATURE_TLS, this one's */
+	struct addr rdma;	/* address for the RDMA or TCP connection; with FRAME_FEATURE_TLS or _OOB, this one's */
 	uint32_t expires_ms;	/* time left to connect */
 	uint64_t region_addr;	/* one-sided region; all 0 without FRAME_FEATURE_REGION */
 	uint32_t region_bytes;
 	uint32_t region_rkey;
+	struct frame_qp qp;	/* all 0 without FRAME_FEATURE_OOB */
 };
 
 struct frame_refuse {

@@ -24,6 +24,7 @@
 #define MSG_SUM_BYTES 4
 #define MSG_JOINED_MAX 64	/* maximum number of messages in one SEND: bounds the work for it */
 #define MSG_PUSH_BYTES 20
+#define MSG_PROOF_BYTES (MSG_HEADER_BYTES + 32)	/* a whole PROOF: header and AUTH_HMAC_BYTES */
 
 enum msg_type {
 	MSG_ECHO = 1,	/* client to server: send this back */
@@ -32,8 +33,10 @@ enum msg_type {
 	MSG_CREDIT = 4,	/* server to client: header only; credits of all SENDs of DATA handled, and the last sequence */
 	MSG_PUSH = 5,	/* client to server: WRITE a part of the region to the window (struct msg_push) */
 	MSG_PUSHED = 6,	/* server to client: header only; the data is in the window */
-	MSG_GOODBYE = 7,	/* server to client: header only; the server will close, and the sequence is the enum
-				 * refuse_code that says why. It still answers what the client has sent */
+	/* Header only; the sequence is an enum refuse_code. Server to client: the server will close, for that reason,
+	 * but still answers what the client has sent. Without rdmacm also from an end that leaves, with 0, and back. */
+	MSG_GOODBYE = 7,
+	MSG_PROOF = 8,	/* without rdmacm, the first message in each direction: header and HMAC (auth.h) */
 };
 
 enum msg_flag {
@@ -95,23 +98,26 @@ static HOT_INLINE int msg_decode_header(const uint8_t *p, uint32_t left, struct 
 		[MSG_PUSH] = MSG_FLAG_TAG,
 		[MSG_PUSHED] = MSG_FLAG_TAG,
 		[MSG_GOODBYE] = MSG_FLAG_TAG,
+		[MSG_PROOF] = 0,
 	};
 
-	if (left < MSG_HEADER_BYTES || p[0] < MSG_ECHO || p[0] > MSG_GOODBYE || (p[1] & ~flags_of[p[0]]))
+	if (left < MSG_HEADER_BYTES || p[0] < MSG_ECHO || p[0] > MSG_PROOF || (p[1] & ~flags_of[p[0]]))
 		return -EPROTO;
 	out->type = (enum msg_type)p[0];
 	out->flags = p[1];
 	out->credits = be_get16(p + 2);
 	out->length = be_get32(p + 4);
 	out->sequence = be_get64(p + 8);
+	if (out->type == MSG_PROOF && out->length != MSG_PROOF_BYTES)
+		return -EPROTO;
 	if (out->type == MSG_PUSH && out->length != MSG_HEADER_BYTES + MSG_PUSH_BYTES + msg_trailer_bytes(out->flags))
 		return -EPROTO;
 	return out->length >= MSG_HEADER_BYTES + msg_trailer_bytes(out->flags) && out->length <= left ? 0 : -EPROTO;
 }
 
 /* Decodes the header of a message of `received` bytes. Returns 0, or -EPROTO if the message is too short, has an
- * unknown type or flag, a flag that its type or size does not allow, or a length other than `received` or, for a PUSH,
- * other than a PUSH's. */
+ * unknown type or flag, a flag that its type or size does not allow, or a length other than `received` or, for a PUSH
+ * or a PROOF, other than theirs. */
 __attribute__((warn_unused_result))
 static HOT_INLINE int msg_decode(const uint8_t *p, uint32_t received, struct msg_header *out)
 {

@@ -21,7 +21,7 @@ static const char *const same[] = {
 	"config.chunk_bytes", "config.stripe_min_bytes", "config.mix", "config.active", "config.verify",
 	"config.message_auth",
 	"config.threads", "config.churn_per_s", "config.cycles", "config.connect_concurrency",
-	"config.connect_rate", "config.phased", "config.tls_resume", "config.reconnect_s",
+	"config.connect", "config.connect_rate", "config.phased", "config.tls_resume", "config.reconnect_s",
 	"server_config.threads", "server_config.poll",
 };
 

@@ -86,6 +86,7 @@ struct loadgen_config {
 	bool tls_resume;
 	const char *tcp_text;		/* --tcp; NULL: default */
 	int transport;			/* enum transport, after loadgen_config_check */
+	int connect;			/* enum connect_way */
 	int workload;			/* index in LOADGEN_WORKLOADS */
 	uint64_t active;		/* clients that send; 0: all */
 	uint64_t churn_per_s;		/* clients that leave and come back per second; 0: none */

@@ -101,6 +101,10 @@ static const struct opt options[] = {
 	  .help = "As --compare, but each set changes several options at once.",
 	  .more = "Given once for each of 2 to 8 sets, the first of which is the baseline. A set has up to 16 "
 	  "settings; a name alone sets nothing. With `--compare`, each set is run with each of its values." },
+	{ .name = "connect", .group = "connecting", .type = OPT_CHOICE, .offset = AT(connect),
+	  .choices = connect_way_names, .metavar = "cm|oob", .def = "cm",
+	  .help = "Connect queue pairs through rdmacm, or out of band, with what TLS carries.",
+	  .more = "oob: docs/protocol.md, \"Connecting out of band\"." },
 	{ .name = "connect-concurrency", .group = "connecting", .type = OPT_UINT, .offset = AT(connect_concurrency),
 	  .min = 1, .max = LOADGEN_CLIENTS_MAX, .metavar = "N", .def = "32",
 	  .help = "Maximum number of connections being made at once.",
@@ -376,7 +380,7 @@ static const struct opt options[] = {
 	{ .name = "suite", .group = "clients", .type = OPT_STRING, .offset = AT(suite), .metavar = "FILE|NAME|all",
 	  .per_suite = true, .excludes = "compare,compare-set,find-capacity", .common = true,
 	  .help = "Run a suite: several runs with one report (docs/suites.md).",
-	  .more = "NAME is fabric, messages, arrays, connections or transports; all stands for the first four. Other "
+	  .more = "NAME is fabric, messages, arrays, connections, transports or setup; all: the first four. Other "
 	  "options apply to all of its runs." },
 	{ .name = "targets", .group = "where", .type = OPT_STRING, .offset = AT(targets_text),
 	  .metavar = "HOST[:PORT],...", .excludes = "environment=vm,environment=netns",

@@ -58,6 +58,8 @@ static json_t *with_counts(const struct loadgen_config *c, json_t *config)
 {
 	json_object_set_new(config, "rates_per_s", rates_json(c));
 	json_object_set_new(config, "find_rate", json_boolean(c->find_rate));
+	json_object_set_new(config, "connect",
+			    c->transport == TRANSPORT_RDMA ? json_string(connect_way_names[c->connect]) : json_null());
 	json_object_set_new(config, "iterations", count_or_null(c->iterations, c->iterations));
 	json_object_set_new(config, "warmup_iterations", count_or_null(c->warmup_iterations, c->iterations));
 	if (c->targets.n) {

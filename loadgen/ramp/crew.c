@@ -25,7 +25,7 @@ void crew_client_config(const struct loadgen_config *c, struct client_config *ou
 
 	c->wl->needs(c, &needs);
 	*out = (struct client_config){
-		.transport = (enum transport)c->transport,
+		.transport = (enum transport)c->transport, .connect = (enum connect_way)c->connect,
 		.ca_file = c->ca_path, .cert_file = c->cert, .key_file = c->key, .crl_file = c->crl,
 		.allow_redirect = c->allow_redirect, .verify = c->verify, .resume = c->tls_resume,
 		.message_bytes = needs.message_bytes, .buffer_bytes = needs.message_bytes,

@@ -145,6 +145,8 @@ enum stage current_last_stage(const struct loadgen_config *cfg)
 					     [TRANSPORT_TCP] = STAGE_SOCKET_CONNECT,
 					     [TRANSPORT_TLS] = STAGE_PSN_EXCHANGE };
 
+	if (!stage_applies(STAGE_FIRST_REPLY, (enum transport)cfg->transport, (enum connect_way)cfg->connect))
+		return STAGE_QP_EXCHANGE;
 	return cfg->wl->silent ? silent[cfg->transport] : STAGE_FIRST_REPLY;
 }
 
@@ -168,7 +170,7 @@ bool current_next_stage(struct current *c, struct crew *crew, bool go_on)
 		return false;
 	do
 		c->upto++;
-	while (!stage_applies(c->upto, (enum transport)c->cfg->transport));
+	while (!stage_applies(c->upto, (enum transport)c->cfg->transport, (enum connect_way)c->cfg->connect));
 	c->barrier_ns = now;
 	current_order(c, crew, ORDER_STAGE);
 	return true;

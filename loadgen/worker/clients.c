@@ -82,7 +82,7 @@ static void record_stages(struct connector *k, const struct client_conn *c)
 	client_get_info(c, &info);
 	kind = info.resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
 	for (int i = 0; i < STAGE_TIMED; i++)
-		if (stage_applies((enum stage)i, (enum transport)k->cfg->transport) &&
+		if (stage_applies((enum stage)i, (enum transport)k->cfg->transport, k->cfg->connect) &&
 		    (i != STAGE_FIRST_REPLY || has_reply))
 			hist_record(k->stats->hists.stages[kind][i], info.stage_ns[i]);
 	if (k->cfg->transport == TRANSPORT_RDMA)

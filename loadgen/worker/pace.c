@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <infiniband/verbs.h>
+
 #include "common/wire/frame.h"
 
 #define WINDOW_START 8
@@ -50,7 +52,8 @@ static bool is_hung_up(const struct fail *f)
 }
 
 /* EAGAIN: all queue pairs of the client are in quarantine. The CM reports ETIMEDOUT as a status. REFUSE_BAD_SESSION:
- * the session expired before the connection request reached the server. */
+ * the session expired before the connection request reached the server. Without rdmacm nobody says so: the queue pair
+ * that the server granted no longer answers. */
 bool pace_is_congestion(const struct fail *f)
 {
 	switch (f->kind) {
@@ -65,10 +68,11 @@ bool pace_is_congestion(const struct fail *f)
 		       (f->stage < STAGE_TRAFFIC && (f->code == EAGAIN || f->code == ETIMEDOUT));
 	case FAIL_CLOSED:
 		return is_hung_up(f);
+	case FAIL_WC_STATUS:
+		return f->stage == STAGE_QP_EXCHANGE && f->code == IBV_WC_RETRY_EXC_ERR;
 	case FAIL_NONE:
 	case FAIL_TLS:
 	case FAIL_CERTIFICATE:
-	case FAIL_WC_STATUS:
 	case FAIL_PROTOCOL:
 	case FAIL_KIND_N:
 		break;

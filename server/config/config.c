@@ -20,6 +20,7 @@ void server_config_defaults(struct server_config *c)
 	c->threads = place_threads();
 	c->n_rails = 1;
 	c->transport_mask = TRANSPORTS_ALL;
+	c->connect_mask = CONNECTS_ALL;
 	tuning_defaults(&c->tuning);
 }
 
@@ -119,7 +120,12 @@ static int check_without_rdma(struct server_config *c, char *err, size_t err_siz
 
 int server_config_check(struct server_config *c, char *err, size_t err_size)
 {
-	int ret = c->transports ? transports_parse("transports", c->transports, &c->transport_mask, err, err_size) : 0;
+	int ret = 0;
+
+	if (c->transports)
+		ret = transports_parse("transports", transport_names, c->transports, &c->transport_mask, err, err_size);
+	if (!ret && c->connect)
+		ret = transports_parse("connect", connect_way_names, c->connect, &c->connect_mask, err, err_size);
 
 	if (!ret)
 		ret = tcp_parse(c->tcp_text, &c->sock.tcp, err, err_size);

@@ -43,6 +43,8 @@ struct server_config {
 	uint64_t spin_ns;
 	const char *tcp_text;	/* --tcp; NULL: default */
 	const char *transports;	/* list of names; NULL: all */
+	const char *connect;	/* list of names; NULL: all */
+	bool allow_redirect;	/* without rdmacm, let clients name another RDMA address than TLS came from */
 	const char *device;	/* list of names; NULL: those that have the addresses, or the first active one */
 	int log_level, log_format;
 	const char *metrics;	/* [ADDR:]PORT; NULL: none */
@@ -63,6 +65,7 @@ struct server_config {
 	struct addr metrics_addr;	/* len 0: none */
 	struct sock_config sock;
 	uint32_t transport_mask;	/* bits 1 << enum transport of the transports served */
+	uint32_t connect_mask;	/* bits 1 << enum connect_way, over RDMA */
 	struct server_rail rails[RAILS_MAX];
 	uint32_t n_rails;
 
@@ -78,12 +81,6 @@ struct server_config {
 	enum ibv_mtu path_mtu;		/* upper limit; 0: the path's own */
 	char cert_path[PATH_MAX], key_path[PATH_MAX], ca_path[PATH_MAX];
 };
-
-/* Maximum number of control sessions of a server, over all shards; how many of these are reserved for addresses that
- * have none, so that one address can never take all; and the number of seats, including spare ones (handover_put). */
-#define CONTROL_SESSIONS_MAX SIZES_CONTROL_SESSIONS_MAX
-#define CONTROL_SESSIONS_RESERVED 16
-#define CONTROL_SESSIONS_SEATS (CONTROL_SESSIONS_MAX + SIZES_CONTROL_SESSIONS_SPARE)
 
 enum client_auth { CLIENT_AUTH_NONE, CLIENT_AUTH_REQUIRE };
 
@@ -110,6 +107,12 @@ static inline uint32_t server_config_addresses(const struct server_config *c)
 static inline bool server_config_serves(const struct server_config *c, enum transport t)
 {
 	return c->transport_mask >> t & 1;
+}
+
+/* True if RDMA clients may connect like this. */
+static inline bool server_config_connects(const struct server_config *c, enum connect_way m)
+{
+	return server_config_serves(c, TRANSPORT_RDMA) && (c->connect_mask >> m & 1);
 }
 
 /* True if clients may connect over TCP or TLS instead of RDMA. */

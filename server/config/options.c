@@ -29,6 +29,11 @@ static const struct opt options[] = {
 	  .help = "A client's certificate must have one of these names.",
 	  .more = "DNS names, IP addresses and URIs, as subject alternative names. `*.example.org` stands for names "
 	  "with one label in place of the `*`. Clients with other names are refused as `not_allowed`." },
+	{ .name = "allow-redirect", .group = "security", .type = OPT_FLAG, .offset = AT(allow_redirect),
+	  .help = "Let clients with --connect oob name an RDMA address other than that of their TLS connection.",
+	  .more = "For networks that are apart: TLS over one, RDMA over another. Looking up an address that is not in "
+	  "use can stop a shard for up to a second, and packets go to whichever host the client names; so use it "
+	  "together with `--client-auth require`." },
 	{ .name = "bind", .group = "serve", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR,...",
 	  .common = true, .def_words = "the RDMA device's", .help = "IP address to serve on, for TLS and RDMA.",
 	  .more = "It must belong to an RDMA device; the unspecified address is not allowed. Without this option: an "
@@ -49,6 +54,10 @@ static const struct opt options[] = {
 	{ .name = "config", .group = "serve", .type = OPT_CONFIG, .offset = AT(config), .metavar = "FILE",
 	  .common = true, .help = "File with further options; those of the command line replace them.",
 	  .more = "See \"Configuration file\" below." },
+	{ .name = "connect", .group = "serve", .type = OPT_STRING, .offset = AT(connect), .metavar = "NAME,...",
+	  .def_words = "cm,oob", .help = "How RDMA clients may connect: cm (rdmacm), oob (out of band, through TLS).",
+	  .more = "Without cm the server has no RDMA port. A client that asks for another way is refused as "
+	  "`unsupported`." },
 	{ .name = "core-dumps", .group = "security", .type = OPT_CHOICE, .offset = AT(core_dumps),
 	  .choices = off_on_names, .metavar = "on|off", .def = "off",
 	  .help = "Whether a crash may leave a core file, and debuggers may attach.",

@@ -85,11 +85,16 @@ static int accept_request(struct conn *c, uint32_t client_qpn)
 	return cm_accept(c->link.rc.id, &param);
 }
 
-/* Takes a queue pair, programs it and accepts the connection. 0 or -errno. */
-static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path *path)
+uint8_t accept_reads(const struct shard *s, bool has_region, uint8_t asked)
+{
+	int most = MIN(s->dev.attr.max_qp_rd_atom, READS_MAX);
+
+	return has_region ? (uint8_t)MIN((int)asked, most) : 0;
+}
+
+int accept_program_qp(struct conn *c, struct rdma_cm_id *id, const struct cm_path *path, bool has_region)
 {
 	struct shard *s = c->shard;
-	bool has_region = c->region != REGION_NONE;
 	struct cm_qp_param qp = { .rq_psn = c->client_psn, .sq_psn = c->server_psn,
 				  .remote_write = has_region, .remote_read = has_region,
 				  .remote_atomic = has_region && dev_has_atomics(&s->dev),
@@ -100,12 +105,33 @@ static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path
 
 	c->link.rc.may_write = c->window.bytes > 0;
 	if (!ret)
-		ret = cm_program_qp(e->id, c->link.rc.qp, path, &qp);
+		ret = cm_program_qp(id, c->link.rc.qp, path, &qp);
+	counter_add(&s->stats.psn_mismatches, ret == -EBADMSG);
+	if (ret && ret != -EAGAIN && log_is_due(&s->failed_log_ns, NS_PER_S))
+		log_warn("cannot accept a client: %s", ret == -EBADMSG ? "the queue pair's PSNs differ from those "
+			 "programmed (--verify; see the line above)" : strerror(-ret));
 	if (ret)
 		return ret;
 	if (qp.verify)
 		counter_add(&s->stats.psn_verified, 1);
 	hist_record(s->stats.stages[SS_QP_SETUP], clock_now_ns() - t0);
+	return 0;
+}
+
+enum refuse_code accept_refusal(int ret)
+{
+	return ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ? REFUSE_NO_RESOURCES : REFUSE_INTERNAL;
+}
+
+/* Takes a queue pair, programs it and accepts the connection. 0 or -errno. */
+static int set_up(struct conn *c, const struct cm_event *e, const struct cm_path *path)
+{
+	struct shard *s = c->shard;
+	bool has_region = c->region != REGION_NONE;
+	int ret = accept_program_qp(c, e->id, path, has_region);
+
+	if (ret)
+		return ret;
 	/* Bind before the accept: the key then works as soon as the client knows that it is connected. */
 	if (has_region)
 		ret = region_bind(s->regions, c->region, &c->link.rc);
@@ -121,26 +147,14 @@ static void reject_peer(struct shard *s, struct rdma_cm_id *id, enum refuse_code
 	reject(s, id, code);
 }
 
-/* Rejects a request because of the server's error `ret`. -EAGAIN: a queue pair may soon be free, after its
- * quarantine. */
+/* Rejects a request because of the server's error `ret`. */
 static void reject_ours(struct conn *c, struct rdma_cm_id *id, int ret)
 {
 	c->link.rc.id = NULL;
-	counter_add(&c->shard->stats.psn_mismatches, ret == -EBADMSG);
-	reject(c->shard, id, ret == -EAGAIN ? REFUSE_BUSY : ret == -ENOMEM || ret == -ENOSPC ?
-	       REFUSE_NO_RESOURCES : REFUSE_INTERNAL);
+	reject(c->shard, id, accept_refusal(ret));
 	if (ret != -EAGAIN && log_is_due(&c->shard->failed_log_ns, NS_PER_S))
-		log_warn("cannot accept a client: %s", ret == -EBADMSG ? "the queue pair's PSNs differ from those "
-			 "programmed (--verify; see the line above)" : strerror(-ret));
+		log_warn("cannot accept a client: %s", strerror(-ret));
 	conn_fail(c, ret == -EBADMSG ? FAIL_PROTOCOL : FAIL_ERRNO, ret == -EBADMSG ? PROTO_PSN_MISMATCH : -ret);
-}
-
-/* READs and atomics that a client may have outstanding: what it asks for, up to READS_MAX and the device's limit. */
-static uint8_t reads_for(const struct conn *c, uint8_t asked)
-{
-	int most = MIN(c->shard->dev.attr.max_qp_rd_atom, READS_MAX);
-
-	return c->region == REGION_NONE ? 0 : (uint8_t)MIN((int)asked, most);
 }
 
 static void on_connect_request(struct shard *s, const struct cm_event *e)
@@ -173,8 +187,9 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		conn_end_overdue(c);
 		return;
 	}
-	/* The session was granted a socket: it has no PSNs reserved, and its buffers belong to another endpoint. */
-	if (!link_is_rdma(&c->link)) {
+	/* The session was granted a socket: it has no PSNs reserved, and its buffers belong to another endpoint. Or it
+	 * has its queue pair already. */
+	if (!link_is_rdma(&c->link) || c->oob) {
 		reject_peer(s, e->id, REFUSE_BAD_SESSION);
 		conn_close(c, CLOSE_REFUSED);
 		return;
@@ -193,7 +208,7 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		conn_close(c, CLOSE_REFUSED);
 		return;
 	}
-	c->reads = reads_for(c, e->reads);
+	c->reads = accept_reads(s, c->region != REGION_NONE, e->reads);
 	c->link.rc.id = e->id;
 	cm_id_set_context(e->id, c);
 	ret = set_up(c, e, &path);

@@ -11,7 +11,8 @@
 #include "common/wire/msg_tag.h"
 #include "common/tls/tls.h"
 #include "server/shard/grant.h"
-#include "server/shard/handover.h"
+#include "server/shard/oob.h"
+#include "server/tables/handover.h"
 #include "server/shard/socket.h"
 #include "server/tables/session.h"
 #include "server/shard/shard_data.h"
@@ -117,8 +118,11 @@ static void on_hello(struct conn *c, uint32_t bytes)
 		return;
 	}
 	/* A region is pinned memory: register one only for a client that gets everything else. */
-	if (!c->awaits_region)
+	if (!c->awaits_region) {
 		code = grant_take(c, &h, &why);
+		if (!code && (h.features & FRAME_FEATURE_OOB))
+			code = oob_take_qp(c, &h, &why);
+	}
 	if (!code && grant_waits_for_region(c, &h))
 		return;
 	if (!code)
@@ -198,7 +202,7 @@ static void read_frame(struct conn *c)
 	enum tls_io_status st = tls_io_read_header(&c->io, FRAME_FROM_CLIENT_MAX, &h);
 
 	if (st == TLS_IO_FAILED && c->io.failure.kind == FAIL_PROTOCOL) {
-		boot_refuse(c, REFUSE_BAD_REQUEST, "frame length: must be 8 to 40, reserved 0");
+		boot_refuse(c, REFUSE_BAD_REQUEST, "frame length: must be 8 to 64, reserved 0");
 		return;
 	}
 	if (st == TLS_IO_DONE)
@@ -229,14 +233,12 @@ static bool write_grant(struct conn *c)
 
 static void finish_grant(struct conn *c)
 {
-	counter_add(&c->shard->stats.granted, 1);
-	peers_note_progress(c->shard->peers, addr_network(&c->peer), clock_now_ns());
-	conn_set_state(c, CONN_ST_GRANTED);
+	grant_finish(c);
 	if (c->link.transport == TRANSPORT_TLS) {
 		socket_go_over_tls(c);
 		return;
 	}
-	session_put(c->shard->sessions, c->session, c->index, link_is_rdma(&c->link));
+	session_put(c->shard->sessions, c->session, c->index, link_is_rdma(&c->link) && !c->oob);
 	await_peer_close(c);
 }
 

@@ -91,7 +91,7 @@ static enum stage stage_of(const struct conn *c)
 		return STAGE_TLS_HANDSHAKE;
 	case CONN_ST_GRANTED:
 	case CONN_ST_ACCEPTING:
-		return link_is_rdma(&c->link) ? STAGE_RDMA_CONNECT : STAGE_SOCKET_CONNECT;
+		return !link_is_rdma(&c->link) ? STAGE_SOCKET_CONNECT : c->oob ? STAGE_QP_EXCHANGE : STAGE_RDMA_CONNECT;
 	case CONN_ST_LIVE:
 		return STAGE_TRAFFIC;
 	case CONN_ST_CLOSING:
@@ -239,7 +239,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->link.ep = c->shard->ep;
 	rc_init(&c->link.rc, c->shard->ep, c->shard->qps, on_broken);
 	sock_init(&c->link.sock, c->shard->socks);
-	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->told = false;
+	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->told = c->left = c->oob = false;
 	c->heard = c->acked = c->doubted = false;
 	c->waited_looks = 0;
 	c->look = 0;

@@ -33,7 +33,8 @@ enum conn_state {
 	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout for all HELLOs of a client */
 	CONN_ST_REFUSE,		/* writes a REFUSE, then waits for the peer to close; 2 s */
 	CONN_ST_GRANT,		/* writes the GRANT; owns PSNs, credits, admission; --handshake-timeout */
-	CONN_ST_GRANTED,	/* waits for the RDMA request; is in the session table; --session-timeout */
+	CONN_ST_GRANTED,	/* waits for the RDMA request, or for the proof out of band; is in the session table;
+				 * --session-timeout */
 	CONN_ST_ACCEPTING,	/* accepted; owns CM id and QP; waits for ESTABLISHED; --session-timeout */
 	CONN_ST_LIVE,		/* connected; no deadline, only the liveness probe */
 	CONN_ST_CLOSING,	/* waits for all completions and the CM; 3 s, then 10 s for the device */
@@ -76,6 +77,8 @@ struct conn {
 	uint32_t region;	/* REGION_NONE: none */
 	struct frame_window window;	/* the client's; 0 bytes: none */
 	bool write_imm;		/* WRITEs with immediate data count as messages */
+	bool oob;		/* connects out of band: owns its QP from HELLO on */
+	struct frame_qp client_qp, server_qp;	/* with `oob` */
 	uint8_t reads;		/* READs and atomics that the client may have outstanding */
 	uint8_t session[FRAME_SESSION_BYTES];
 	struct auth_keys keys;
@@ -98,6 +101,7 @@ struct conn {
 	uint32_t owed;		/* credits of one-way SENDs, not returned yet */
 	uint64_t owed_sequence;	/* sequence of the last message whose credit is owed */
 	bool told;		/* a GOODBYE was sent because the server drains */
+	bool left;		/* the client's GOODBYE was answered; closes when the answer has arrived */
 
 	uint64_t started_ns;	/* when TCP accepted the connection */
 	uint64_t accepted_ns;	/* when CONN_ST_ACCEPTING began */

@@ -211,6 +211,12 @@ static const char *missing_option(struct shard *s, const struct frame_hello *h)
 	return NULL;
 }
 
+/* Each RDMA client that was granted and has not connected yet will take one of the available queue pairs. */
+static bool has_qp(const struct shard *s)
+{
+	return qp_pool_available(s->qps) > session_qps(s->sessions) + s->counts[CONN_ST_GRANT];
+}
+
 /* Returns 0, or the code to refuse with. Takes no resource. */
 static enum refuse_code check_hello(const struct conn *c, const struct frame_hello *h, const char **why)
 {
@@ -226,14 +232,19 @@ static enum refuse_code check_hello(const struct conn *c, const struct frame_hel
 		*why = words(s, "--transports of the server leaves %s out", transport_names[transport]);
 		return REFUSE_UNSUPPORTED;
 	}
+	if (transport == TRANSPORT_RDMA &&
+	    !server_config_connects(s->cfg, h->features & FRAME_FEATURE_OOB ? CONNECT_OOB : CONNECT_CM)) {
+		*why = h->features & FRAME_FEATURE_OOB ? "--connect of the server leaves oob out" :
+		       "--connect of the server leaves cm out";
+		return REFUSE_UNSUPPORTED;
+	}
 	option = missing_option(s, h);
 	if (option) {
 		*why = option;
 		return REFUSE_UNSUPPORTED;
 	}
-	/* Each RDMA client that was granted and has not connected yet will take one of the available queue pairs. */
-	if (transport == TRANSPORT_RDMA && qp_pool_available(s->qps) <= session_qps(s->sessions) +
-	    s->counts[CONN_ST_GRANT]) {
+	if (transport == TRANSPORT_RDMA && !has_qp(s) &&
+	    (!take_grant_back(s, addr_network(&c->peer)) || !has_qp(s))) {
 		*why = "all queue pairs are in use or in quarantine: try again in a few seconds";
 		return REFUSE_BUSY;
 	}
@@ -263,13 +274,13 @@ enum refuse_code grant_take(struct conn *c, const struct frame_hello *h, const c
 	return code ? code : take_place(c, h, why);
 }
 
-/* The address that the client shall connect to or, over TLS, has connected to. */
+/* The address that the client shall connect to or, over TLS and out of band, has connected to. */
 static struct addr address_for(const struct conn *c, enum transport t)
 {
 	const struct shard *s = c->shard;
 	struct addr a;
 
-	if (t == TRANSPORT_RDMA)
+	if (t == TRANSPORT_RDMA && !c->oob)
 		return s->rdma_addr;
 	/* Without RDMA the server may listen on all addresses of its machine: name the one the client reached. */
 	if (addr_of_socket(tls_fd(c->io.tls), &a))
@@ -301,6 +312,14 @@ enum refuse_code grant_fill(struct conn *c, const struct frame_hello *h, struct 
 		.region_addr = region.addr,
 		.region_bytes = region.bytes,
 		.region_rkey = region.rkey,
+		.qp = c->oob ? c->server_qp : (struct frame_qp){ .qpn = 0 },
 	};
 	return 0;
+}
+
+void grant_finish(struct conn *c)
+{
+	counter_add(&c->shard->stats.granted, 1);
+	peers_note_progress(c->shard->peers, addr_network(&c->peer), clock_now_ns());
+	conn_set_state(c, CONN_ST_GRANTED);
 }

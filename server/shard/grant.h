@@ -24,6 +24,8 @@ enum refuse_code grant_take(struct conn *c, const struct frame_hello *h, const c
 bool grant_waits_for_region(struct conn *c, const struct frame_hello *h);
 /* Takes the region, if one is asked for, and fills in the GRANT. 0, or the code to refuse with, as grant_take. */
 enum refuse_code grant_fill(struct conn *c, const struct frame_hello *h, struct frame_grant *g, const char **why);
+/* The client has its GRANT: counts it, and enters CONN_ST_GRANTED. */
+void grant_finish(struct conn *c);
 /* Another shard has set relieve_for because the rail is full: takes back the oldest unused session of the address that
  * has the most here, if the client's address will still have fewer with one more. */
 void grant_on_relieve(struct ev_loop *loop, ev_async *w, int revents);

@@ -494,7 +494,7 @@ static int open_rdma(struct shard *s, char *err, size_t err_size)
 
 int listen_open(struct shard *s, char *err, size_t err_size)
 {
-	int ret = server_config_serves(s->cfg, TRANSPORT_RDMA) ? open_rdma(s, err, err_size) : 0;
+	int ret = server_config_connects(s->cfg, CONNECT_CM) ? open_rdma(s, err, err_size) : 0;
 
 	return ret ? ret : open_tls(s, err, err_size);
 }

@@ -16,6 +16,7 @@
 #include "common/wire/frame.h"
 #include "common/wire/msg.h"
 #include "common/rdma/region.h"
+#include "server/shard/oob.h"
 #include "server/shard/shard_data.h"
 #include "server/shard/socket.h"
 
@@ -37,8 +38,9 @@ static HOT_INLINE bool keeps_to_credits(struct conn *c)
 		c->look = look;
 		c->in_flight = c->owed + link_waiting(&c->link);
 	}
-	/* Allow one more after a GOODBYE, which may be counted among the waiting answers. */
-	return ++c->in_flight <= c->credits + c->told;
+	/* Allow one more after a GOODBYE, which may be counted among the waiting answers, and for a GOODBYE of the
+	 * client. */
+	return ++c->in_flight <= c->credits || c->in_flight <= c->credits + c->told + c->oob;
 }
 
 /* Ends the connection because the peer broke a rule of the protocol. */
@@ -222,11 +224,12 @@ static HOT_INLINE bool tag_is_right(struct conn *c, const uint8_t *data, const s
 	return tagged == (c->tags != NULL) && (!tagged || msg_tag_check(c->tags, data, h->length));
 }
 
-/* True for message types that this client may send. Over RDMA a PUSH needs a window. */
+/* True for message types that this client may send. Over RDMA a PUSH needs a window. Only a client without rdmacm needs
+ * a GOODBYE. */
 static bool may_come(const struct conn *c, enum msg_type type)
 {
-	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_PUSH &&
-							(c->window.bytes > 0 || !link_is_rdma(&c->link)));
+	return type == MSG_ECHO || type == MSG_DATA || (type == MSG_GOODBYE && c->oob) ||
+	       (type == MSG_PUSH && (c->window.bytes > 0 || !link_is_rdma(&c->link)));
 }
 
 /* Checks the message at offset `at` of a SEND. Returns 0 with its header in `h`, or the broken rule, negated. */
@@ -282,6 +285,35 @@ static HOT_INLINE int check_arrival(struct conn *c, const uint8_t *data, struct 
 	return check_messages(c, data, a.bytes, last);
 }
 
+/* The client leaves: it closes when it has the server's GOODBYE, and the server when the client's device has it. A
+ * client that the server told goodbye has that already. */
+static __attribute__((noinline)) void on_goodbye(struct conn *c, uint32_t buf)
+{
+	struct msg_header h = { .type = MSG_GOODBYE };
+	struct ep *ep = c->link.ep;
+
+	if (c->told) {
+		ep_recycle(ep, buf);
+		conn_close(c, CLOSE_DRAINING);
+		return;
+	}
+	if (c->left) {
+		drop_buffer(c, buf, PROTO_BAD_MESSAGE);
+		return;
+	}
+	c->left = true;
+	h.flags = c->tags ? MSG_FLAG_TAG : 0;
+	h.length = MSG_HEADER_BYTES + msg_trailer_bytes(h.flags);
+	msg_encode(&h, ep_buf(ep, buf));
+	if (c->tags && msg_tag_write(c->tags, ep_buf(ep, buf), h.length)) {
+		drop_errno(c, buf, EIO);
+		return;
+	}
+	if (rc_send_awaited(&c->link.rc, buf, h.length))
+		conn_close(c, CLOSE_PEER_LEFT);
+	replace_receive(c);
+}
+
 static HOT_INLINE void on_messages(struct conn *c, uint32_t buf, struct link_arrival a)
 {
 	struct shard *s = c->shard;
@@ -303,10 +335,12 @@ static HOT_INLINE void on_messages(struct conn *c, uint32_t buf, struct link_arr
 		on_ping(c, buf, a);
 	else if (last.type == MSG_ECHO)
 		on_echo(c, buf, &last);
+	else if (last.type == MSG_DATA)
+		on_one_way(c, buf, last.sequence, last.flags & MSG_FLAG_ACK);
 	else if (last.type == MSG_PUSH)
 		(link_is_rdma(&c->link) ? on_push : on_push_over_socket)(c, buf, &last);
 	else
-		on_one_way(c, buf, last.sequence, last.flags & MSG_FLAG_ACK);
+		on_goodbye(c, buf);
 }
 
 /* A WRITE with immediate data consumed a receive, like a SEND, but its buffer holds old contents. It counts as a
@@ -322,13 +356,21 @@ static void on_written(struct conn *c, uint32_t buf, const struct ibv_wc *wc)
 	on_one_way(c, buf, ntohl(wc->imm_data), true);
 }
 
+static bool is_plain_send(const struct ibv_wc *wc)
+{
+	return wc->status == IBV_WC_SUCCESS && wc->opcode == IBV_WC_RECV && !(wc->wc_flags & IBV_WC_WITH_IMM);
+}
+
 static void on_receive(struct shard *s, const struct ibv_wc *wc, uint32_t buf)
 {
 	uint32_t owner = qp_pool_owner_of_qpn(s->qps, wc->qp_num);
 	struct conn *c = owner == QP_POOL_NONE ? NULL : &s->conns[owner];
 
 	if (!c || (c->state != CONN_ST_ACCEPTING && c->state != CONN_ST_LIVE)) {
-		ep_recycle(s->ep, buf);
+		if (c && c->oob && (c->state == CONN_ST_GRANT || c->state == CONN_ST_GRANTED))
+			oob_on_first_message(c, buf, is_plain_send(wc) ? wc->byte_len : 0);
+		else
+			ep_recycle(s->ep, buf);
 		return;
 	}
 	if (wc->status != IBV_WC_SUCCESS) {
@@ -362,9 +404,14 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 	c = &s->conns[owner];
 	if (wc->status == IBV_WC_SUCCESS)
 		c->acked = true;
-	if (rc_on_send_wc(&c->link.rc, wc, w))
-		conn_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
-	else if (w->type == WR_BEACON)
+	if (rc_on_send_wc(&c->link.rc, wc, w)) {
+		if (c->left)
+			conn_close(c, CLOSE_PEER_LEFT);
+		else
+			conn_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
+	} else if (c->left && c->state == CONN_ST_LIVE && rc_is_idle(&c->link.rc)) {
+		conn_close(c, CLOSE_PEER_LEFT);
+	} else if (w->type == WR_BEACON)
 		conn_try_finish(c);
 }
 

@@ -16,7 +16,7 @@
 #include "common/rdma/pump.h"
 #include "server/config/config.h"
 #include "server/shard/conn.h"
-#include "server/shard/handover.h"
+#include "server/tables/handover.h"
 #include "server/shard/listen.h"
 #include "server/shard/probe.h"
 #include "server/tables/stats.h"

@@ -35,7 +35,7 @@ static const struct bad_answer answers[] = {
 	{ "grant-port", FRAME_GRANT, 52, 2, 0 },
 	{ "grant-host", FRAME_GRANT, 48, 4, 0xc0000201 },	/* 192.0.2.1 */
 	{ "frame-length", FRAME_GRANT, 0, 4, UINT32_MAX },
-	{ "frame-version", FRAME_GRANT, 4, 1, 3 },
+	{ "frame-version", FRAME_GRANT, 4, 1, FRAME_VERSION + 1 },
 	{ "frame-type", FRAME_GRANT, 5, 1, FRAME_HELLO },
 	{ "refuse-escape", FRAME_REFUSE, 12, 1, 0x1b },
 	{ "refuse-code", FRAME_REFUSE, 8, 2, 999 },

@@ -124,28 +124,32 @@ static int crowd(struct rogue *r, const struct mode *m)
 	return ROGUE_ANSWERED;
 }
 
-static enum reply_kind ask(struct rogue *r)
+static enum reply_kind ask(struct rogue *r, bool oob)
 {
 	struct frame_hello h = wire_good_hello();
 	struct reply reply;
 
+	if (oob) {
+		h.features |= FRAME_FEATURE_OOB;
+		h.qp = (struct frame_qp){ .qpn = 0x1234, .mtu = IBV_MTU_1024 };
+		addr_to_bytes(r->source.len ? &r->source : &r->dev.addr, h.qp.gid);
+	}
 	wire_ask(r, &h, &reply);
 	return reply.kind;
 }
 
-/* Takes as many sessions as it can get, uses none, and keeps asking for more. */
+/* Takes as many sessions as it can get, uses none, and keeps asking for more. Out of band each holds a queue pair. */
 static int crowd_grants(struct rogue *r, const struct mode *m)
 {
 	uint64_t begun = clock_now_ns();
 	int granted = 0;
 
-	(void)m;
 	/* On a slow machine sessions may expire as fast as they are granted, so stop after GRANTS_NS. */
-	while (ask(r) == REPLY_GRANT && clock_now_ns() - begun < GRANTS_NS)
+	while (ask(r, m->variant) == REPLY_GRANT && clock_now_ns() - begun < GRANTS_NS)
 		granted++;
 	answer("%d granted", granted);
 	for (uint64_t at = clock_now_ns();; at += TICK_NS) {
-		(void)!ask(r);
+		(void)!ask(r, m->variant);
 		sleep_until(at + TICK_NS);
 	}
 	return ROGUE_ANSWERED;
@@ -201,7 +205,8 @@ const struct mode crowd_modes[] = {
 	{ "crowd-half", .run = crowd, .variant = CROWD_HALF },
 	{ "crowd-drip", .run = crowd, .variant = CROWD_DRIP },
 	{ "proof-crowd", .run = crowd, .variant = CROWD_UNPROVEN },
-	{ "crowd-grants", .run = crowd_grants },
+	{ "crowd-grants", .run = crowd_grants, .variant = false },
+	{ "crowd-grants-oob", .run = crowd_grants, .variant = true },
 	{ "crowd-busy", .run = crowd_busy },
 	{ NULL },
 };

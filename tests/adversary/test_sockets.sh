@@ -23,13 +23,13 @@ done
 for t in tcp tls; do
     attack main --transport $t <<'END'
 tcp-garbage             closed
-frame-length-0          refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-length-4g         refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-reserved          refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-garbage           refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-version-0         refused: bad_version: the server speaks wire version 2, the client 0: .*
+frame-length-0          refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-length-4g         refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-reserved          refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-garbage           refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-version-0         refused: bad_version: the server speaks wire version 3, the client 0: .*
 frame-type-255          refused: bad_request: unexpected frame: send HELLO or CONTROL
-hello-length-20         refused: bad_request: HELLO length: must be 40
+hello-length-20         refused: bad_request: HELLO length: must be 64
 hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 1048576
 hello-message-1m        refused: unsupported: --message-size 4096: the client needs 1048576
 hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024

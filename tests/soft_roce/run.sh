@@ -21,7 +21,7 @@ fi
 totals=$1
 shift
 # Scripts in the order of their start, after those that run alone: long ones first, so that both lanes end together.
-(($# > 0)) || set -- "data load connect doctor" "security churn client" stripe "capacity transports psn pod" softroce_script rails tcp_tls \
+(($# > 0)) || set -- "data load connect doctor" "security churn client" stripe "capacity transports psn pod" oob softroce_script rails tcp_tls \
     service search targets suite schedule sessions turns ends module figures limit usage
 limit_s=600
 # A micro-VM needs 4 GiB.

@@ -17,8 +17,8 @@ holds "all PSNs are distinct and programmed, and a criterion says so" ramp \
 is "the run ends with its report" "$(cd "$results"/*-ramp && ls report.html report.md | xargs)" "report.html report.md"
 
 attack main <<'END'
-frame-length-0          refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-version-1         refused: bad_version: the server speaks wire version 2, the client 1: .*
+frame-length-0          refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-version-1         refused: bad_version: the server speaks wire version 3, the client 1: .*
 hello-message-1m        refused: unsupported: --message-size 4096: the client needs 1048576
 psn-conflict            refused: psn_conflict, refused: psn_conflict, granted
 request-wrong-session   rejected: bad_session

@@ -15,30 +15,32 @@ start flood "$programs/rogue" --check "${tls_options[@]}" "$host" "${port[main]}
 
 attack main <<'END'
 tcp-garbage             closed
-frame-length-0          refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-length-7          refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-length-41         refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-length-4g         refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-reserved          refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-garbage           refused: bad_request: frame length: must be 8 to 40, reserved 0
-frame-version-0         refused: bad_version: the server speaks wire version 2, the client 0: .*
-frame-version-1         refused: bad_version: the server speaks wire version 2, the client 1: .*
+frame-length-0          refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-length-7          refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-length-65         refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-length-4g         refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-reserved          refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-garbage           refused: bad_request: frame length: must be 8 to 64, reserved 0
+frame-version-0         refused: bad_version: the server speaks wire version 3, the client 0: .*
+frame-version-1         refused: bad_version: the server speaks wire version 3, the client 1: .*
 frame-type-0            refused: bad_request: unexpected frame: send HELLO or CONTROL
 frame-type-grant        refused: bad_request: unexpected frame: send HELLO or CONTROL
 frame-type-report       refused: bad_request: unexpected frame: send HELLO or CONTROL
 frame-type-255          refused: bad_request: unexpected frame: send HELLO or CONTROL
-hello-length-20         refused: bad_request: HELLO length: must be 40
+hello-length-20         refused: bad_request: HELLO length: must be 64
 hello-message-15        refused: bad_request: HELLO message size: must be 16 to 1048576
 hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 1048576
 hello-message-1m        refused: unsupported: --message-size 4096: the client needs 1048576
 hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024
 hello-depth-1025        refused: bad_request: HELLO queue depth: must be 1 to 1024
-hello-features          refused: bad_request: HELLO features: bits 0 to 7 are known.*
+hello-features          refused: bad_request: HELLO features: bits 0 to 8 are known.*
 hello-psn               refused: bad_request: HELLO psn: must be below 2\^24.*
 hello-region-unasked    refused: bad_request: HELLO region size: must be 0 to 2\^31; 0 without the feature
 hello-window-alone      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
 hello-window-unasked    refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
 hello-window-empty      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
+hello-qp-unasked        refused: bad_request: HELLO queue pair: number 2 to 2\^24 - 2, MTU 1 to 5; all 0 without the feature
+hello-qp-none           refused: bad_request: HELLO queue pair: number 2 to 2\^24 - 2, MTU 1 to 5; all 0 without the feature
 early-data              refused
 hello-truncated         (closed|tls: tlsv1 alert decode error)
 hello-byte-by-byte      granted
@@ -219,13 +221,13 @@ gives "client certificate: a control session needs one too" 3 'certificate_requi
 openssl_client() { # OPTIONS...
     timeout 60 openssl s_client -connect "$host:${port[auth]}" -CAfile "$certs/ca.pem" "$@" </dev/null 2>&1
 }
-matches "client certificate: an expired one is refused" "$(openssl_client -alpn rampart/2 -ign_eof \
+matches "client certificate: an expired one is refused" "$(openssl_client -alpn rampart/3 -ign_eof \
     -cert "$bad_certs/old-client.pem" -key "$bad_certs/old-client.key")" 'alert certificate expired'
 for version in tls1 tls1_1 tls1_2; do
-    matches "$version is refused" "$(openssl_client -$version -cipher DEFAULT@SECLEVEL=0 -alpn rampart/2)" \
+    matches "$version is refused" "$(openssl_client -$version -cipher DEFAULT@SECLEVEL=0 -alpn rampart/3)" \
         'alert protocol version'
 done
-matches "who has no group in common is refused" "$(openssl_client -groups ffdhe3072 -alpn rampart/2)" \
+matches "who has no group in common is refused" "$(openssl_client -groups ffdhe3072 -alpn rampart/3)" \
     'alert handshake failure'
 matches "another ALPN protocol is refused" "$(openssl_client -alpn h2)" 'alert no application protocol'
 openssl_client -ign_eof -cert "$certs/client.pem" -key "$certs/client.key" >"$tmp/no-alpn"
@@ -234,20 +236,20 @@ counted "failed handshakes are counted by what was wrong" auth failures.tls_hand
 
 # ---- programs of the previous version, played by OpenSSL: each end reports the version that the other speaks
 
-# The old version's HELLO: 40 bytes, version 1, messages of 64 bytes, depth 4, PSN 0x123456.
-printf '\0\0\0\x28\x01\x01\0\0\0\0\0\x40\0\x04\0\0\0\x12\x34\x56\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >"$tmp/hello-1"
-matches "a client of wire version 1 is refused in its own version, with words that name both" \
-    "$(timeout 60 openssl s_client -quiet -connect "$host:${port[auth]}" -CAfile "$certs/ca.pem" -alpn rampart/1 \
-        -cert "$certs/client.pem" -key "$certs/client.key" <"$tmp/hello-1" 2>/dev/null | od -An -v -c | tr -d ' \n')" \
-    '001003.*004.*theserverspeakswireversion2,theclient1:bothneedprogramsofthesameversion'
-start before openssl s_server -rev -accept "$host:0" -naccept 2 -alpn rampart/1 -tls1_3 -cert "$certs/server.pem" -key "$certs/server.key"
-wait_until 240 has_line "${logs[before]}" '^ACCEPT' || not_ok "a server of wire version 1" "$(cat "${logs[before]}")"
+# The old version's HELLO: 40 bytes, version 2, messages of 64 bytes, depth 4, PSN 0x123456.
+printf '\0\0\0\x28\x02\x01\0\0\0\0\0\x40\0\x04\0\0\0\x12\x34\x56\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >"$tmp/hello-before"
+matches "a client of wire version 2 is refused in its own version, with words that name both" \
+    "$(timeout 60 openssl s_client -quiet -connect "$host:${port[auth]}" -CAfile "$certs/ca.pem" -alpn rampart/2 \
+        -cert "$certs/client.pem" -key "$certs/client.key" <"$tmp/hello-before" 2>/dev/null | od -An -v -c | tr -d ' \n')" \
+    '002003.*004.*theserverspeakswireversion3,theclient2:bothneedprogramsofthesameversion'
+start before openssl s_server -rev -accept "$host:0" -naccept 2 -alpn rampart/2 -tls1_3 -cert "$certs/server.pem" -key "$certs/server.key"
+wait_until 240 has_line "${logs[before]}" '^ACCEPT' || not_ok "a server of wire version 2" "$(cat "${logs[before]}")"
 port[before]=$(sed -n 's/^ACCEPT.*://p' "${logs[before]}")
-gives "rdma_client says that a server speaks wire version 1" 1 \
-    'tls_handshake: tls:no_application_protocol.*the server speaks wire version 1, this client 2: both need programs' \
+gives "rdma_client says that a server speaks wire version 2" 1 \
+    'tls_handshake: tls:no_application_protocol.*the server speaks wire version 2, this client 3: both need programs' \
     "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[before]}" "$host" ping
 gives "performance_test says so before any client connects" 3 \
-    'tls_handshake: tls:no_application_protocol: the server speaks wire version 1, this client 2' \
+    'tls_handshake: tls:no_application_protocol: the server speaks wire version 2, this client 3' \
     "${bin}performance_test" "${tls_options[@]}" --output "$results" --name before --server "$host" \
     --tls-port "${port[before]}" --steps 2 --quiet
 end_of before 240
@@ -299,7 +301,7 @@ used+=(outstanding never-stops)
 # By test_credits.
 used+=(unsolicited-flood echo-flood never-receives)
 # By test_crowd.
-used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy)
+used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-grants-oob crowd-busy)
 # By tests/nodes/test_long_packets.
 used+=(packets-guess packets-guess-write packets-exact packets-exact-write)
 # By tests/soak.

@@ -258,9 +258,9 @@ TEST(grant__fields_out_of_range__bad_frame)
 TEST(frame__bad_header__bad_frame)
 {
 	static const uint8_t headers[][8] = {
-		{ 0, 0, 0, 7, 2, 2, 0, 0 },  { 0, 0, 0, 0, 2, 2, 0, 0 },
-		{ 0, 0, 1, 0, 2, 2, 0, 0 },  { 255, 255, 255, 255, 2, 2, 0, 0 },
-		{ 0, 0, 0, 80, 1, 2, 0, 0 }, { 0, 0, 0, 80, 2, 2, 0, 1 },
+		{ 0, 0, 0, 7, 3, 2, 0, 0 },  { 0, 0, 0, 0, 3, 2, 0, 0 },
+		{ 0, 0, 1, 0, 3, 2, 0, 0 },  { 255, 255, 255, 255, 2, 2, 0, 0 },
+		{ 0, 0, 0, 104, 2, 2, 0, 0 }, { 0, 0, 0, 104, 3, 2, 0, 1 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(headers); i++) {
@@ -275,7 +275,7 @@ TEST(frame__of_another_type__unexpected)
 	static const uint8_t types[] = { 0, FRAME_HELLO, FRAME_CONTROL, FRAME_REPORT, 200 };
 
 	for (size_t i = 0; i < N_ELEMENTS(types); i++) {
-		uint8_t header[8] = { 0, 0, 0, 8, 2, types[i] };
+		uint8_t header[8] = { 0, 0, 0, 8, 3, types[i] };
 
 		client_at(CLIENT_ST_PSN_EXCHANGE);
 		bad_answer(header, 8, PROTO_UNEXPECTED_FRAME);
@@ -285,7 +285,7 @@ TEST(frame__of_another_type__unexpected)
 
 TEST(refuse__malformed__bad_frame)
 {
-	static const uint8_t frame[] = { 0, 0, 0, 14, 1, 3, 0, 0, 0, 2, 0, 9, 'x', 'y' };
+	static const uint8_t frame[] = { 0, 0, 0, 14, 3, 3, 0, 0, 0, 2, 0, 9, 'x', 'y' };
 
 	client_at(CLIENT_ST_PSN_EXCHANGE);
 	bad_answer(frame, sizeof(frame), PROTO_BAD_FRAME);
@@ -293,7 +293,7 @@ TEST(refuse__malformed__bad_frame)
 
 TEST(answer__server_hangs_up__closed_by_peer)
 {
-	static const uint8_t half[] = { 0, 0, 0, 80, 1 };
+	static const uint8_t half[] = { 0, 0, 0, 104, 3 };
 
 	for (int sent = 0; sent < 2; sent++) {
 		client_at(CLIENT_ST_PSN_EXCHANGE);

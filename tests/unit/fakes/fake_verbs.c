@@ -555,6 +555,9 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	q->state = attr->qp_state;
 	qp->state = attr->qp_state;	/* as the library does, for its users */
 	take_attr(q, attr, mask);
+	/* Out of band nobody but the programs says who is at the other end. */
+	if ((mask & IBV_QP_DEST_QPN) && !q->remote && fake_qp_of(attr->dest_qp_num))
+		q->remote = attr->dest_qp_num;
 	if (n_modifies < MODIFIES_MAX)
 		modifies[n_modifies++] = (struct fake_modify){ qp->qp_num, mask, *attr };
 	if (q->state == IBV_QPS_ERR)

@@ -239,6 +239,14 @@ void peers_abort(struct peer *p, int n)
 		peer_abort(&p[i]);
 }
 
+struct frame_qp peer_qp(const struct peer *p)
+{
+	struct frame_qp qp = { .qpn = p->qpn, .mtu = IBV_MTU_512, .reads = 2 };
+
+	addr_to_bytes(&p->rdma, qp.gid);
+	return qp;
+}
+
 void peer_hello(struct peer *p, uint16_t features)
 {
 	struct frame_hello h = {
@@ -248,6 +256,8 @@ void peer_hello(struct peer *p, uint16_t features)
 
 	if (features & FRAME_FEATURE_WINDOW)
 		h.window = (struct frame_window){ PEER_WINDOW_ADDR, PEER_WINDOW_BYTES, PEER_WINDOW_RKEY };
+	if (features & FRAME_FEATURE_OOB)
+		h.qp = peer_qp(p);
 	peer_send(p, buf, frame_encode_hello(&h, buf));
 }
 

@@ -142,6 +142,8 @@ void peer_forget(struct peer *p);	/* without a turn of the server, which may hav
 #define PEER_WINDOW_BYTES 8192u
 #define PEER_WINDOW_RKEY 0xfeed
 
+/* How a peer describes its queue pair out of band: its address is p->rdma. */
+struct frame_qp peer_qp(const struct peer *p);
 /* HELLO as usual with p->psn. */
 void peer_hello(struct peer *p, uint16_t features);
 /* Connects by a socket pair that is full when the GRANT is due: the server's object, which waits to write it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of server/control.c, server/report.c and server/shard/handover.c: control sessions come from the shard and
- * are answered on the main thread's loop. */
+/* Unit tests of server/control.c, server/report.c and server/tables/handover.c: control sessions come from the shard
+ * and are answered on the main thread's loop. */
 #include "tests/unit/helpers/unit.h"
 
 #include <dlfcn.h>
@@ -123,7 +123,7 @@ TEST(control__stats_and_info__reports_of_the_server)
 	o = ask_json(&p, CONTROL_INFO);
 	assert_int_equal(number(o, "config.max_clients"), 4);
 	assert_int_equal(number(o, "config.max_handshakes"), 16);
-	assert_int_equal(number(o, "wire_version"), 2);
+	assert_int_equal(number(o, "wire_version"), 3);
 	json_decref(o);
 	peer_close(&p);
 	server_until(server_closed(CLOSE_CONTROL_END) == 1);
@@ -474,7 +474,7 @@ TEST(control__refused_client_stays__closed_at_its_deadline)
 	peer_send(&p, buf, FRAME_CONTROL_BYTES);
 	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
 	assert_int_equal(p.refuse.code, REFUSE_BAD_VERSION);
-	assert_says(p.refuse.text, "the server speaks wire version 2, the client 1:");
+	assert_says(p.refuse.text, "the server speaks wire version 3, the client 1:");
 	assert_int_equal(counter_get(&srv.server.control_stats.refused[REFUSE_BAD_VERSION]), 1);
 	expire(2);
 	assert_int_equal(server_closed(CLOSE_REFUSED), 1);

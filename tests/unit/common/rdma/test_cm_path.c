@@ -43,6 +43,29 @@ static const struct cm_qp_param psns = { .rq_psn = 0xabcdef, .sq_psn = 0x123456,
 
 #define PROGRAM_TEST(f) TEST_WITH(f, set_up_qp, verbs_rig_close)
 
+PROGRAM_TEST(make_path__without_the_cm__to_the_peers_gid_or_lid)
+{
+	const struct cm_end peer = { .gid.raw = { [10] = 0xff, 0xff, 10, 77, 0, 2 }, .lid = 7, .mtu = IBV_MTU_512,
+				     .qpn = 0x1234 };
+	struct dev d = rig.dev;
+
+	d.gid_index = 3;
+	cm_make_path(&d, &peer, 5, &path);
+	assert_int_equal(cm_program_qp(NULL, qp, &path, &psns), 0);
+	assert_int_equal(programmed(IBV_QPS_INIT)->attr.port_num, d.port_num);
+	assert_int_equal(programmed(IBV_QPS_INIT)->attr.qp_access_flags, 0);
+	assert_int_equal(programmed(IBV_QPS_RTR)->attr.dest_qp_num, 0x1234);
+	assert_int_equal(programmed(IBV_QPS_RTR)->attr.path_mtu, IBV_MTU_512);
+	assert_memory_equal(programmed(IBV_QPS_RTR)->attr.ah_attr.grh.dgid.raw, peer.gid.raw, 16);
+	assert_int_equal(programmed(IBV_QPS_RTR)->attr.ah_attr.grh.sgid_index, 3);
+	assert_int_equal(programmed(IBV_QPS_RTR)->attr.rq_psn, psns.rq_psn);
+	assert_int_equal(programmed(IBV_QPS_RTS)->attr.sq_psn, psns.sq_psn);
+	d.port.link_layer = IBV_LINK_LAYER_INFINIBAND;
+	cm_make_path(&d, &peer, 5, &path);
+	assert_int_equal(path.rtr.ah_attr.is_global, 0);
+	assert_int_equal(path.rtr.ah_attr.dlid, 7);
+}
+
 /* As ib_cm computes TIMEWAIT, twice, and a second. */
 PROGRAM_TEST(rest__by_the_paths_packet_lifetime__twice_timewait_and_a_second)
 {

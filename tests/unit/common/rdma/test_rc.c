@@ -192,6 +192,21 @@ TEST(send__fits_inline__buffer_free_at_once)
 	assert_int_equal(w.buf, EP_NO_BUF);
 }
 
+TEST(send_awaited__inline__has_a_completion_after_which_nothing_is_out)
+{
+	uint32_t buf;
+
+	open_rc(8);
+	send_numbers(1, 2, 64);
+	assert_false(last_post()->flags & IBV_SEND_SIGNALED);
+	buf = ep_buf_get(rig.ep);
+	assert_int_equal(rc_send_awaited(&rc, buf, 64), 0);
+	assert_true(last_post()->flags & IBV_SEND_SIGNALED);
+	assert_false(rc_is_idle(&rc));
+	complete(3, IBV_WC_SUCCESS);
+	assert_true(rc_is_idle(&rc));
+}
+
 TEST(send__too_long_for_inline__buffer_held_until_completed)
 {
 	open_rc(16);

@@ -654,7 +654,7 @@ TEST(handshake__server_of_the_version_before__client_names_both)
 	assert_int_equal(here, TLS_FAILED);
 	assert_failed(at_client, FAIL_TLS_ALPN);
 	assert_string_equal(tls_failure_text(at_client),
-			    "the server speaks wire version 1, this client 2: both need programs "
+			    "the server speaks wire version 2, this client 3: both need programs "
 			    "of the same version");
 }
 

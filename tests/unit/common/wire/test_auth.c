@@ -24,6 +24,15 @@ static const uint8_t expected6[AUTH_HMAC_BYTES] = {
 	0x85, 0x2c, 0x5d, 0xc1, 0x30, 0x88, 0x5b, 0xdb,
 };
 
+/* The same over: 16 session, u32 client QPN, u32 server QPN, u32 client PSN, u32 server PSN, 16 client GID, 16 server
+ * GID. */
+static const uint8_t expected_pair[AUTH_HMAC_BYTES] = {
+	0xbf, 0xe6, 0xc3, 0xc3, 0x60, 0xfd, 0x72, 0x1c,
+	0x58, 0xdb, 0xc6, 0xb1, 0xd9, 0x1e, 0xa1, 0x70,
+	0x97, 0x23, 0x46, 0xac, 0x65, 0xcb, 0x3b, 0x1e,
+	0xfc, 0xc2, 0x51, 0x6b, 0xa6, 0x2a, 0x12, 0xec,
+};
+
 static uint8_t key[AUTH_KEY_BYTES], session[FRAME_SESSION_BYTES];
 
 static int set_up(void **state)
@@ -79,6 +88,25 @@ TEST(hmac__known_binding__as_computed_elsewhere)
 
 	assert_hmac(0x11, 0x22, &c4, &s4, expected4);
 	assert_hmac(0xabcdef, 0, &c6, &s6, expected6);
+}
+
+TEST(hmac_pair__known_and_any_input_changed__as_computed_elsewhere_and_another)
+{
+	const struct frame_qp c = { .gid = { [10] = 0xff, 0xff, 10, 0, 0, 1 }, .qpn = 0x11 };
+	const struct frame_qp s = { .gid = { [10] = 0xff, 0xff, 10, 0, 0, 2 }, .qpn = 0x22 };
+	const struct frame_qp c_qpn = { .gid = { [10] = 0xff, 0xff, 10, 0, 0, 1 }, .qpn = 0x12 };
+	uint8_t session2[FRAME_SESSION_BYTES] = { 0 }, out[AUTH_HMAC_BYTES];
+	const struct auth_pair pairs[] = {
+		{ session, &c, &s, 0x123456, 0xabcdef }, { session2, &c, &s, 0x123456, 0xabcdef },
+		{ session, &s, &c, 0x123456, 0xabcdef }, { session, &c_qpn, &s, 0x123456, 0xabcdef },
+		{ session, &s, &s, 0x123456, 0xabcdef }, { session, &c, &c, 0x123456, 0xabcdef },
+		{ session, &c, &s, 0x123457, 0xabcdef }, { session, &c, &s, 0x123456, 0xabcdee },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(pairs); i++) {
+		assert_int_equal(auth_hmac_pair(NULL, key, &pairs[i], out), 0);
+		assert_int_equal(memcmp(out, expected_pair, sizeof(out)) == 0, i == 0);
+	}
 }
 
 TEST(hmac__any_input_changed__another)
@@ -150,7 +178,7 @@ static void make_proof(struct pdata_proof *p)
 
 TEST(proof_encode__request_and_reply__exact_bytes)
 {
-	uint8_t expected[PDATA_PROOF_BYTES] = { 2, 1, 0, 52 }, out[PDATA_PROOF_BYTES];
+	uint8_t expected[PDATA_PROOF_BYTES] = { 3, 1, 0, 52 }, out[PDATA_PROOF_BYTES];
 	struct pdata_proof p;
 
 	make_proof(&p);
@@ -213,7 +241,7 @@ TEST(proof_decode__any_prefix_bit_wrong__refused)
 
 TEST(reject__any_code__exact_bytes_and_back)
 {
-	static const uint8_t expected[PDATA_REJECT_BYTES] = { 2, 3, 0, 8, 0x12, 0x34, 0, 0 };
+	static const uint8_t expected[PDATA_REJECT_BYTES] = { 3, 3, 0, 8, 0x12, 0x34, 0, 0 };
 	uint8_t buf[148] = { 0 };
 	uint16_t code = 0;
 

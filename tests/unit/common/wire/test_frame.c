@@ -11,7 +11,7 @@
 #include "common/wire/frame.h"
 
 static const uint8_t hello_bytes[FRAME_HELLO_BYTES] = {
-	0, 0, 0, 40, 2, 1, 0, 0,  0, 0, 0x10, 0,  0, 16,  0, 9,  0, 0xab, 0xcd, 0xef,  0, 1, 0x86, 0xa0,
+	0, 0, 0, 64, 3, 1, 0, 0,  0, 0, 0x10, 0,  0, 16,  0, 9,  0, 0xab, 0xcd, 0xef,  0, 1, 0x86, 0xa0,
 	0, 0, 0x7e, 0x21, 0x32, 0x43, 0x50, 0,  0, 0, 0x20, 0,  0xca, 0xfe, 0xba, 0xbe,
 };
 static const struct frame_hello hello = { .message_bytes = 4096, .queue_depth = 16, .features = 9, .psn = 0xabcdef,
@@ -19,7 +19,7 @@ static const struct frame_hello hello = { .message_bytes = 4096, .queue_depth = 
 					  .window = { UINT64_C(0x7e2132435000), 8192, 0xcafebabe } };
 
 static const uint8_t grant_bytes[FRAME_GRANT_BYTES] = {
-	0, 0, 0, 80, 2, 2, 0, 0,
+	0, 0, 0, 104, 3, 2, 0, 0,
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
 	0, 0x12, 0x34, 0x56,  0, 0, 0x20, 0,  0, 16,  0, 1,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3,
@@ -130,7 +130,7 @@ TEST(grant__ipv6__survives)
 TEST(refuse__vector__exact_both_ways)
 {
 	static const uint8_t expected[] = {
-		0, 0, 0, 16, 2, 3, 0, 0, 0, 2, 0, 4, 'f', 'u', 'l', 'l'
+		0, 0, 0, 16, 3, 3, 0, 0, 0, 2, 0, 4, 'f', 'u', 'l', 'l'
 	};
 	uint8_t out[FRAME_REFUSE_BYTES_MAX];
 
@@ -205,7 +205,7 @@ TEST(control__every_interval_of_watch__100_to_60000)
 
 TEST(report_header__length__exact)
 {
-	static const uint8_t expected[] = { 0, 0, 0, 0x6c, 2, 5, 0, 0 };
+	static const uint8_t expected[] = { 0, 0, 0, 0x6c, 3, 5, 0, 0 };
 	uint8_t out[FRAME_HEADER_BYTES];
 
 	assert_int_equal(frame_encode_report_header(100, out), sizeof(out));
@@ -283,7 +283,8 @@ TEST(hello__every_field_at_its_bounds__range_checked)
 		{ 14, 2, 0x41, false, "HELLO features" },
 		{ 14, 2, 0x88, false, "HELLO features" },
 		{ 14, 2, 0xc0, false, "HELLO features" },
-		{ 14, 2, 0x100, false, "HELLO features" },
+		{ 14, 2, 0x109, false, "HELLO queue pair" },
+		{ 14, 2, 0x200, false, "HELLO features" },
 		{ 14, 2, 0x8000, false, "HELLO features" },
 		/* A window is of a region. */
 		{ 14, 2, 8, false, "HELLO window" },
@@ -355,6 +356,58 @@ TEST(hello__over_a_socket__one_transport_no_psn_nothing_one_sided)
 	}
 }
 
+static const uint8_t qp_bytes[] = {
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, 2,  0, 0, 0x12, 0x34,  0, 5,  4, 16,
+};
+static const struct frame_qp a_qp = { .gid = { [10] = 0xff, 0xff, 10, 77, 0, 2 }, .qpn = 0x1234, .lid = 5, .mtu = 4,
+				      .reads = 16 };
+
+TEST(queue_pair__hello_and_grant__the_same_24_bytes_at_the_end)
+{
+	struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .features = FRAME_FEATURE_OOB, .qp = a_qp };
+	struct frame_grant g = a_grant();
+	uint8_t out[FRAME_GRANT_BYTES];
+
+	assert_int_equal(decode_hello(out, frame_encode_hello(&h, out)), 0);
+	assert_memory_equal(out + FRAME_HELLO_BYTES - sizeof(qp_bytes), qp_bytes, sizeof(qp_bytes));
+	assert_memory_equal(&decoded_hello.qp, &a_qp, sizeof(a_qp));
+	g.features |= FRAME_FEATURE_OOB;
+	g.qp = a_qp;
+	assert_int_equal(decode_grant(out, frame_encode_grant(&g, out)), 0);
+	assert_memory_equal(out + FRAME_GRANT_BYTES - sizeof(qp_bytes), qp_bytes, sizeof(qp_bytes));
+	assert_memory_equal(&decoded_grant.qp, &a_qp, sizeof(a_qp));
+}
+
+TEST(queue_pair__bounds_and_feature__checked)
+{
+	static const struct { uint32_t qpn; uint8_t mtu; uint16_t features; bool good; } cases[] = {
+		{ 2, 1, FRAME_FEATURE_OOB, true }, { 0xfffffe, 5, FRAME_FEATURE_OOB, true },
+		{ 1, 4, FRAME_FEATURE_OOB, false }, { 0xffffff, 4, FRAME_FEATURE_OOB, false },
+		{ 0x1000002, 4, FRAME_FEATURE_OOB, false }, { 2, 0, FRAME_FEATURE_OOB, false },
+		{ 2, 6, FRAME_FEATURE_OOB, false }, { 2, 1, 0, false }, { 0, 1, 0, false }, { 0, 0, 0, true },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .features = cases[i].features,
+					 .qp = { .qpn = cases[i].qpn, .mtu = cases[i].mtu } };
+		uint8_t buf[FRAME_HELLO_BYTES];
+
+		assert_int_equal(decode_hello(buf, frame_encode_hello(&h, buf)), cases[i].good ? 0 : -EPROTO);
+		if (!cases[i].good)
+			assert_says(why, "HELLO queue pair");
+	}
+}
+
+TEST(hello__out_of_band_over_a_socket__refused)
+{
+	struct frame_hello h = { .message_bytes = 64, .queue_depth = 1,
+				 .features = FRAME_FEATURE_OOB | FRAME_FEATURE_TLS, .qp = a_qp };
+	uint8_t buf[FRAME_HELLO_BYTES];
+
+	assert_int_equal(decode_hello(buf, frame_encode_hello(&h, buf)), -EPROTO);
+	assert_says(why, "HELLO features");
+}
+
 TEST(hello__size_of_a_region_that_is_not_asked_for__refused)
 {
 	struct frame_hello h = { .message_bytes = 64, .queue_depth = 1, .region_bytes = 1 };
@@ -383,6 +436,7 @@ TEST(grant__every_field_at_its_bounds__range_checked)
 		{ 34, 2, 15, true, "" },
 		{ 34, 2, 16, false, "GRANT features" },
 		{ 34, 2, 0x2f, true, "" },
+		{ 34, 2, 0x101, false, "GRANT queue pair" },
 		{ 34, 2, 0x8001, false, "GRANT features" },
 		{ 34, 2, 0x41, false, "GRANT features" },
 		{ 34, 2, 0x40, false, "GRANT psn" },
@@ -471,9 +525,9 @@ TEST(decoders__every_wrong_length__refused)
 		uint8_t *exact = calloc(1, n ? n : 1);
 
 		memcpy(exact, grant_bytes, n < sizeof(grant_bytes) ? n : sizeof(grant_bytes));
-		assert_int_equal(decode_grant(exact, n), n == 80 ? 0 : -EPROTO);
+		assert_int_equal(decode_grant(exact, n), n == FRAME_GRANT_BYTES ? 0 : -EPROTO);
 		memcpy(exact, hello_bytes, n < sizeof(hello_bytes) ? n : sizeof(hello_bytes));
-		assert_int_equal(decode_hello(exact, n), n == 40 ? 0 : -EPROTO);
+		assert_int_equal(decode_hello(exact, n), n == FRAME_HELLO_BYTES ? 0 : -EPROTO);
 		if (n >= 12)
 			be_put32(exact + 8, 1 << 16);
 		assert_int_equal(decode_control(exact, n),

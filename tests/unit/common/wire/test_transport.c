@@ -17,7 +17,8 @@ TEST(parse__lists__a_bit_for_each)
 		uint32_t mask = 0;
 		char err[128];
 
-		assert_int_equal(transports_parse("transports", good[i].text, &mask, err, sizeof(err)), 0);
+		assert_int_equal(transports_parse("transports", transport_names, good[i].text, &mask, err,
+						  sizeof(err)), 0);
 		assert_int_equal(mask, good[i].mask);
 	}
 }
@@ -31,7 +32,8 @@ TEST(parse__not_a_list__one_line_with_what_is_allowed)
 		uint32_t mask = 77;
 		char err[256] = "";
 
-		assert_int_equal(transports_parse("transports", bad[i], &mask, err, sizeof(err)), -EINVAL);
+		assert_int_equal(transports_parse("transports", transport_names, bad[i], &mask, err, sizeof(err)),
+				 -EINVAL);
 		assert_int_equal(mask, 77);
 		assert_says(err, "--transports: '");
 		assert_says(err, "allowed: rdma, tcp and tls");

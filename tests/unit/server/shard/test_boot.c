@@ -195,7 +195,7 @@ SERVED_TEST(hello__every_bad_field__bad_request_that_names_it)
 SERVED_TEST(frame__bad_length_or_reserved__refused)
 {
 	static const struct { uint32_t length; uint16_t reserved; } cases[] = {
-		{ 0, 0 }, { 7, 0 }, { 41, 0 }, { UINT32_MAX, 0 }, { 40, 1 },
+		{ 0, 0 }, { 7, 0 }, { 65, 0 }, { UINT32_MAX, 0 }, { 64, 1 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -230,7 +230,7 @@ SERVED_TEST(frame__shorter_hello_or_wrong_type__refused)
 
 SERVED_TEST(frame__other_wire_version__bad_version)
 {
-	static const uint8_t versions[] = { 0, 1, 3, 255 };
+	static const uint8_t versions[] = { 0, 1, 2, 4, 255 };
 	uint8_t buf[FRAME_HELLO_BYTES];
 	char words[80];
 
@@ -240,13 +240,12 @@ SERVED_TEST(frame__other_wire_version__bad_version)
 		peer_shake_hands(&p);
 		peer_encode_hello(buf, 64, 4, 0, p.psn);
 		buf[4] = p.version = versions[i];
-		snprintf(words, sizeof(words), "the server speaks wire version 2, the client %u:", versions[i]);
+		snprintf(words, sizeof(words), "the server speaks wire version 3, the client %u:", versions[i]);
 		peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION, words);
 	}
 }
 
-/* All of its way: it knows no other ALPN name, and reads no frame of another version. Its HELLO has a reserved field
- * where region_bytes is. */
+/* All of its way: it knows no other ALPN name, and reads no frame of another version. Its HELLO is shorter. */
 SERVED_TEST(client_of_the_version_before__hello__refused_in_its_version)
 {
 	static const unsigned char alpn[] = FRAME_ALPN_BEFORE;
@@ -261,9 +260,10 @@ SERVED_TEST(client_of_the_version_before__hello__refused_in_its_version)
 	server_turns(2);
 	assert_int_equal(server_n(CONN_ST_HELLO), 1);
 	peer_encode_hello(buf, 64, 4, 0, p.psn);
-	buf[4] = p.version = 1;
-	peer_assert_refused(&p, buf, sizeof(buf), REFUSE_BAD_VERSION,
-			    "the server speaks wire version 2, the client 1: both need programs of the same version");
+	be_put32(buf, 40);
+	buf[4] = p.version = 2;
+	peer_assert_refused(&p, buf, 40, REFUSE_BAD_VERSION,
+			    "the server speaks wire version 3, the client 2: both need programs of the same version");
 }
 
 /* The client's advice is to see the server's log, so there is a line in it. */

@@ -5,6 +5,7 @@
 . tests/soft_roce/lib.sh
 
 greedy=10.77.0.2 # the attacker's address, in addition to that of the clients and the server
+how=() # further options of the clients
 
 # Starts seven clients at once, each with one message. Sets $in (how many got in) and $slowest_ms.
 seven() { # SERVER
@@ -12,7 +13,7 @@ seven() { # SERVER
     in=0 slowest_ms=0
     for i in {1..7}; do
         start honest$i bash -c 'begun=$(date +%s%N); "$@" && echo "took $((($(date +%s%N) - begun) / 1000000)) ms"' _ \
-            "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$1]}" --count 1 "$host" ping
+            "${bin}rdma_client" "${tls_options[@]}" --tls-port "${port[$1]}" "${how[@]}" --count 1 "$host" ping
     done
     for i in {1..7}; do
         end_of honest$i 240
@@ -57,6 +58,9 @@ crowded main crowd-silent=4000 '4000 connections'
 crowded main crowd-half=1100 '1100 connections'
 crowded main crowd-drip=1100 '1100 connections'
 crowded main crowd-grants 'granted'
+how=(--connect oob)
+crowded main crowd-grants-oob 'granted'
+how=()
 counted "what made room is counted" main 'events.closed.crowded_out>=100' events.refused.full
 
 start greedy "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[main]}" hold-controls=70

@@ -11,11 +11,17 @@
 #include <stdint.h>
 
 #include "common/base/addr.h"
+#include "common/sizing/sizes.h"
 #include "common/wire/frame.h"
-#include "server/config/config.h"
 
 struct tls;
 struct tls_io;
+
+/* Maximum number of control sessions of a server, over all shards; how many of these are reserved for addresses that
+ * have none, so that one address can never take all; and the number of seats, including spare ones (handover_put). */
+#define CONTROL_SESSIONS_MAX SIZES_CONTROL_SESSIONS_MAX
+#define CONTROL_SESSIONS_RESERVED 16
+#define CONTROL_SESSIONS_SEATS (CONTROL_SESSIONS_MAX + SIZES_CONTROL_SESSIONS_SPARE)
 
 struct handover {
 	struct handover *next;

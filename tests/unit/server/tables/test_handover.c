@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unit tests of server/shard/handover.c: what several threads put, one takes, in order and within the limit. */
+/* Unit tests of server/tables/handover.c: what several threads put, one takes, in order and within the limit. */
 #include "tests/unit/helpers/unit.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/tls/tls_io.h"
-#include "server/shard/handover.h"
+#include "server/tables/handover.h"
 
 #define THREADS 4
 #define ROUNDS 5000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A lock-free stack that is always taken as a whole. See handover.h. */
-#include "server/shard/handover.h"
+#include "server/tables/handover.h"
 
 #include <errno.h>
 #include <stdlib.h>
