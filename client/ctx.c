@@ -78,7 +78,7 @@ static void on_broken(void *arg)
 			continue;
 		client_fail(c, FAIL_ERRNO, ENODEV);
 		rc_abandon(&c->link.rc);
-		c->cm_connected = false;
+		c->cm_connected = c->awaits_close = false;
 		client_try_finish(c);
 	}
 }

@@ -9,6 +9,7 @@
 #ifndef RAMPART_CLIENT_INTERNAL_H
 #define RAMPART_CLIENT_INTERNAL_H
 
+#include <sys/param.h>
 #include <sys/queue.h>
 
 #include "client/client.h"
@@ -148,6 +149,12 @@ client_begin_fn client_boot_start, client_boot_handshake, client_boot_exchange;
 client_begin_fn client_rdma_start, client_rdma_resolve_route, client_rdma_take_qp, client_rdma_connect,
 	client_rdma_first_message;
 void client_on_cm_event(void *ctx, const struct cm_event *e);
+
+/* READs and atomics that a connection asks to have outstanding. */
+static inline uint8_t client_reads_wanted(const struct client_ctx *ctx)
+{
+	return ctx->cfg->region ? (uint8_t)MIN((int)ctx->cfg->reads, ctx->dev.attr.max_qp_init_rd_atom) : 0;
+}
 
 /* oob.c */
 client_begin_fn client_oob_program, client_oob_prove;

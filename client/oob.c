@@ -9,11 +9,6 @@
 #include "common/base/log.h"
 #include "common/wire/msg.h"
 
-static uint8_t reads_wanted(const struct client_ctx *ctx)
-{
-	return ctx->cfg->region ? (uint8_t)MIN((int)ctx->cfg->reads, ctx->dev.attr.max_qp_init_rd_atom) : 0;
-}
-
 int client_oob_take_qp(struct client_conn *c)
 {
 	const struct dev *d = &c->ctx->dev;
@@ -24,7 +19,7 @@ int client_oob_take_qp(struct client_conn *c)
 	if (ret)
 		return ret;
 	c->qp = (struct frame_qp){ .qpn = rc_qpn(&c->link.rc), .mtu = (uint8_t)d->port.active_mtu,
-				   .reads = reads_wanted(c->ctx) };
+				   .reads = client_reads_wanted(c->ctx) };
 	if (dev_ethernet_port(d))
 		memcpy(c->qp.gid, d->gid.raw, sizeof(c->qp.gid));
 	else

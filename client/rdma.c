@@ -100,16 +100,11 @@ void client_rdma_take_qp(struct client_conn *c)
 	client_enter(c, STAGE_RDMA_CONNECT);
 }
 
-static uint8_t reads_wanted(const struct client_ctx *ctx)
-{
-	return ctx->cfg->region ? (uint8_t)MIN((int)ctx->cfg->reads, ctx->dev.attr.max_qp_init_rd_atom) : 0;
-}
-
 void client_rdma_connect(struct client_conn *c)
 {
 	uint8_t data[PDATA_PROOF_BYTES];
 	struct cm_conn_param p = { .private_data = data, .private_bytes = sizeof(data), .qpn = rc_qpn(&c->link.rc),
-				   .initiator_depth = reads_wanted(c->ctx), .retry = c->ctx->cfg->retry };
+				   .initiator_depth = client_reads_wanted(c->ctx), .retry = c->ctx->cfg->retry };
 	int ret = make_proof(c, data);
 
 	/* Give the stage its full time, even if the connection was parked before it. */
@@ -172,7 +167,7 @@ static void on_response(struct client_conn *c, const struct cm_event *e)
 {
 	struct cm_qp_param qp = { .rq_psn = c->head.grant.psn, .sq_psn = c->psn,
 				  .remote_write = true,	/* for the server's 0-byte liveness probe */
-				  .own_reads = MIN(e->reads, reads_wanted(c->ctx)),
+				  .own_reads = MIN(e->reads, client_reads_wanted(c->ctx)),
 				  .path_mtu = c->ctx->cfg->path_mtu, .retry = c->ctx->cfg->retry,
 				  .fabric = c->ctx->cfg->fabric, .verify = c->ctx->cfg->verify };
 	struct cm_path path;

@@ -303,23 +303,14 @@ static json_t *rails_json(const struct server *server)
 	return a;
 }
 
-static json_t *transports_json(const struct server_config *c)
+/* The names whose bits are set. */
+static json_t *names_json(const char *const *names, uint32_t mask)
 {
 	json_t *a = json_array();
 
-	for (int t = 0; t < TRANSPORT_N; t++)
-		if (server_config_serves(c, (enum transport)t))
-			json_array_append_new(a, json_string(transport_names[t]));
-	return a;
-}
-
-static json_t *connects_json(const struct server_config *c)
-{
-	json_t *a = json_array();
-
-	for (int m = 0; m < CONNECT_N; m++)
-		if (server_config_connects(c, (enum connect_way)m))
-			json_array_append_new(a, json_string(connect_way_names[m]));
+	for (int i = 0; names[i]; i++)
+		if (mask >> i & 1)
+			json_array_append_new(a, json_string(names[i]));
 	return a;
 }
 
@@ -330,8 +321,9 @@ json_t *report_info(const struct server *server)
 	json_t *config = json_object(), *env = res_environment_json();
 
 	set_int(config, "threads", c->threads);
-	json_object_set_new(config, "transports", transports_json(c));
-	json_object_set_new(config, "connect", connects_json(c));
+	json_object_set_new(config, "transports", names_json(transport_names, c->transport_mask));
+	json_object_set_new(config, "connect", names_json(connect_way_names, server_config_serves(c, TRANSPORT_RDMA) ?
+							  c->connect_mask : 0));
 	set_int(config, "max_clients", c->max_clients);
 	set_int(config, "message_bytes", c->message_bytes);
 	set_int(config, "credits", c->credits);

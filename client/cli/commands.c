@@ -289,7 +289,7 @@ static void info_json(const struct session *s, const struct frame_grant *g, cons
 		"server_psn", g->psn, "cm_psn", i->cm_psn, "psn_verified", s->client->verify,
 		"device", dev_json(client_dev(s->ctx)), "stages_ns", stages_json(i));
 
-	/* Over a socket these values do not exist: print null, not zero. */
+	/* Values that do not exist out of band, or over a socket: print null, not zero. */
 	if (s->client->connect == CONNECT_OOB)
 		json_object_set_new(o, "cm_psn", json_null());
 	for (const char *const *name = only_rdma; *name && s->client->transport != TRANSPORT_RDMA; name++)

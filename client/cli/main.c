@@ -37,7 +37,7 @@ static const struct opt options[] = {
 	{ .name = "cert", .type = OPT_STRING, .offset = AT(cert), .metavar = "FILE", .needs = "key",
 	  .help = "Certificate (PEM) to show to a server that asks for one." },
 	{ .name = "connect", .type = OPT_CHOICE, .offset = AT(connect), .choices = connect_way_names,
-	  .metavar = "cm|oob", .def = "cm", .help = "Connect through rdmacm, or out of band, with what TLS carries.",
+	  .metavar = "cm|oob", .def = "cm", .help = "Connect through rdmacm (cm), or out of band over TLS (oob).",
 	  .more = "oob: docs/protocol.md, \"Connecting out of band\"." },
 	{ .name = "count", .type = OPT_UINT, .offset = AT(count), .min = 0, .max = UINT32_MAX, .metavar = "N",
 	  .def = "0", .help = "ping: number of messages to send; 0: until interrupted." },

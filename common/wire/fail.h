@@ -19,7 +19,7 @@ enum stage {
 	STAGE_ADDR_RESOLVE,
 	STAGE_ROUTE_RESOLVE,
 	STAGE_QP_SETUP,
-	STAGE_RDMA_CONNECT,	/* as the two before qp_setup, with rdmacm */
+	STAGE_RDMA_CONNECT,	/* with rdmacm, as ADDR_RESOLVE and ROUTE_RESOLVE */
 	STAGE_QP_EXCHANGE,	/* without rdmacm: the proofs, as first messages */
 	STAGE_FIRST_REPLY,
 	STAGE_TIMED,

@@ -103,7 +103,7 @@ static const struct opt options[] = {
 	  "settings; a name alone sets nothing. With `--compare`, each set is run with each of its values." },
 	{ .name = "connect", .group = "connecting", .type = OPT_CHOICE, .offset = AT(connect),
 	  .choices = connect_way_names, .metavar = "cm|oob", .def = "cm",
-	  .help = "Connect queue pairs through rdmacm, or out of band, with what TLS carries.",
+	  .help = "Connect queue pairs through rdmacm (cm), or out of band over TLS (oob).",
 	  .more = "oob: docs/protocol.md, \"Connecting out of band\"." },
 	{ .name = "connect-concurrency", .group = "connecting", .type = OPT_UINT, .offset = AT(connect_concurrency),
 	  .min = 1, .max = LOADGEN_CLIENTS_MAX, .metavar = "N", .def = "32",

@@ -55,7 +55,7 @@ static const struct opt options[] = {
 	  .common = true, .help = "File with further options; those of the command line replace them.",
 	  .more = "See \"Configuration file\" below." },
 	{ .name = "connect", .group = "serve", .type = OPT_STRING, .offset = AT(connect), .metavar = "NAME,...",
-	  .def_words = "cm,oob", .help = "How RDMA clients may connect: cm (rdmacm), oob (out of band, through TLS).",
+	  .def_words = "cm,oob", .help = "How RDMA clients may connect: rdmacm (cm), out of band over TLS (oob).",
 	  .more = "Without cm the server has no RDMA port. A client that asks for another way is refused as "
 	  "`unsupported`." },
 	{ .name = "core-dumps", .group = "security", .type = OPT_CHOICE, .offset = AT(core_dumps),

@@ -32,7 +32,7 @@ uint8_t accept_reads(const struct shard *s, bool has_region, uint8_t asked);
  * NULL without rdmacm. 0, or -errno (rc_take_qp, cm_program_qp), logged except -EAGAIN. */
 int accept_program_qp(struct conn *c, struct rdma_cm_id *id, const struct cm_path *path, bool has_region)
 	__attribute__((warn_unused_result));
-/* What to refuse a client with after such an error. -EAGAIN: a queue pair may soon be free, after its quarantine. */
+/* The code that refuses a client after such an error: `busy` after -EAGAIN, because a queue pair may soon be free. */
 enum refuse_code accept_refusal(int ret);
 
 #endif

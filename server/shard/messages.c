@@ -162,7 +162,8 @@ static void on_ping(struct conn *c, uint32_t buf, struct link_arrival a)
 	replace_receive(c);
 }
 
-/* Sends a message of the server's own that is only a header. False if no buffer is free. */
+/* Sends a message of the server's own that is only a header; to a client that leaves, one whose arrival is awaited.
+ * False if no buffer is free. */
 static bool send_header(struct conn *c, struct msg_header *h)
 {
 	struct shard *s = c->shard;
@@ -181,7 +182,7 @@ static bool send_header(struct conn *c, struct msg_header *h)
 	}
 	counter_add(&s->stats.messages_out, 1);
 	counter_add(&s->stats.bytes_out, h->length);
-	if (link_send(&c->link, buf, h->length))
+	if (c->left ? rc_send_awaited(&c->link.rc, buf, h->length) : link_send(&c->link, buf, h->length))
 		conn_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 	return true;
 }
@@ -290,28 +291,16 @@ static HOT_INLINE int check_arrival(struct conn *c, const uint8_t *data, struct 
 static __attribute__((noinline)) void on_goodbye(struct conn *c, uint32_t buf)
 {
 	struct msg_header h = { .type = MSG_GOODBYE };
-	struct ep *ep = c->link.ep;
 
-	if (c->told) {
-		ep_recycle(ep, buf);
-		conn_close(c, CLOSE_DRAINING);
-		return;
-	}
 	if (c->left) {
 		drop_buffer(c, buf, PROTO_BAD_MESSAGE);
 		return;
 	}
+	ep_recycle(c->link.ep, buf);
 	c->left = true;
-	h.flags = c->tags ? MSG_FLAG_TAG : 0;
-	h.length = MSG_HEADER_BYTES + msg_trailer_bytes(h.flags);
-	msg_encode(&h, ep_buf(ep, buf));
-	if (c->tags && msg_tag_write(c->tags, ep_buf(ep, buf), h.length)) {
-		drop_errno(c, buf, EIO);
-		return;
-	}
-	if (rc_send_awaited(&c->link.rc, buf, h.length))
-		conn_close(c, CLOSE_PEER_LEFT);
-	replace_receive(c);
+	/* Without a buffer for the answer the client has to notice that the connection ends. */
+	if (c->told || !send_header(c, &h))
+		conn_close(c, c->told ? CLOSE_DRAINING : CLOSE_PEER_LEFT);
 }
 
 static HOT_INLINE void on_messages(struct conn *c, uint32_t buf, struct link_arrival a)
