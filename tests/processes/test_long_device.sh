@@ -9,7 +9,7 @@
 . tests/nodes/lib.sh
 
 # Starts a run of 20 clients against the server on node 2.
-start_run() { # NAME OPTIONS...
+start_clients() { # NAME OPTIONS...
     load "$1" main --steps 20 --threads 1 --warmup 0 --duration 30 --message-size 1024 "${@:2}"
     begins_measuring "$1"
     pause 1
@@ -22,7 +22,7 @@ has_no_device() {
 # ---- under the server
 
 start_peer_server main --threads 2 --max-clients 64 --verify
-start_run server-side
+start_clients server-side
 on_peer 'start removal timeout 60 rdma link delete rxe0'
 limit=40 on_peer 'end_of main 30; echo "status $status"; cat "${logs[main]}"' >"$tmp/server.log"
 matches "the server's device goes: the server says which, and ends with 1" "$(<"$tmp/server.log")" \
@@ -40,7 +40,7 @@ serves "the server's device is back: a new server serves" main
 
 # ---- under the generator
 
-start_run client-side
+start_clients client-side
 start removal timeout 60 rdma link delete rxe0
 end_of client-side 60
 is "the generator's device goes: nothing that it measured is judged" "$status" 4
@@ -58,7 +58,7 @@ serves "the generator's device is back: a client is served" main
 
 # ---- with clients that try to come back
 
-start_run returns --reconnect 60
+start_clients returns --reconnect 60
 on_peer 'start removal timeout 60 rdma link delete rxe0; end_of main 30; end_of removal 60; echo "status $status"
     rdma link add rxe0 type rxe netdev rampart0; server_ports=(--tls-port '"${port[main]}"' --rdma-port 0 --bind 10.77.0.2)
     start_server main --threads 2 --max-clients 64 --verify' >"$tmp/returns.log"
