@@ -110,9 +110,12 @@ static bool grant_stays_at_server(const struct client_conn *c, const struct fram
 static void refuse_redirect(struct client_conn *c)
 {
 	char granted[ADDR_TEXT_MAX], server[ADDR_TEXT_MAX];
+	struct addr a = c->head.grant.rdma;
 
+	if (client_is_oob(c))
+		addr_from_bytes(c->head.grant.qp.gid, 0, &a);
 	snprintf(c->refuse_text, sizeof(c->refuse_text), "the server at %s granted a connection to %s",
-		 addr_text(&c->ctx->cfg->server, server), addr_text(&c->head.grant.rdma, granted));
+		 addr_text(&c->ctx->cfg->server, server), addr_text(&a, granted));
 	client_fail(c, FAIL_PROTOCOL, PROTO_REDIRECTED);
 }
 

@@ -65,8 +65,8 @@ struct client_config {
 	bool message_auth;		/* every message carries a tag of 16 bytes; excludes pings */
 	bool resume;			/* ask for TLS session tickets, for client_use_session */
 	bool allow_redirect;		/* follow a GRANT that names another host than `server` */
-	bool no_first_message;		/* live as soon as connected, without waiting for a reply; not CONNECT_OOB,
-					 * whose proofs are the first message and the reply */
+	bool no_first_message;		/* live as soon as connected, without waiting for a reply; no effect with
+					 * CONNECT_OOB, where the server's proof is waited for */
 	bool verify;			/* read PSNs back */
 	bool cm_psn;			/* find out which PSN the CM would have used */
 	uint32_t max_conns;

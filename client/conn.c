@@ -183,11 +183,13 @@ void client_end_demand(struct client_conn *c)
 	c->wants_qp = false;
 }
 
-/* Without rdmacm only a GOODBYE tells the server that this end leaves; it cannot arrive after a failed request. */
+/* Without rdmacm only a GOODBYE tells the server that this end leaves. It cannot arrive after a failed request; behind
+ * the proof it can, even if the server's proof did not come in time. */
 static bool can_say_goodbye(const struct client_conn *c)
 {
-	return client_is_oob(c) && c->fail.kind != FAIL_WC_STATUS && c->fail.kind != FAIL_TIMEOUT &&
-	       !c->ctx->gone;
+	bool heard = c->state == CLIENT_ST_LIVE ? c->fail.kind != FAIL_TIMEOUT : c->proved;
+
+	return client_is_oob(c) && heard && c->fail.kind != FAIL_WC_STATUS && !c->ctx->gone;
 }
 
 /* Sends a GOODBYE. False if that is not possible. */
@@ -212,8 +214,8 @@ static void begin_close(struct client_conn *c)
 {
 	struct sock *s = &c->link.sock;
 
-	c->awaits_close = c->state == CLIENT_ST_LIVE &&
-			  ((c->fail.kind == FAIL_NONE && sock_is_open(s)) || can_say_goodbye(c));
+	c->awaits_close = can_say_goodbye(c) ||
+			  (c->state == CLIENT_ST_LIVE && c->fail.kind == FAIL_NONE && sock_is_open(s));
 	client_end_demand(c);
 	client_set_state(c, CLIENT_ST_CLOSING);
 	/* The server must close first, so that TIME_WAIT holds the server's port and not one of ours. */
@@ -325,7 +327,7 @@ static void begin_attempt(struct client_conn *c)
 void client_restart(struct client_conn *c)
 {
 	client_stage_done(c, STAGE_RDMA_CONNECT);
-	c->again = c->qpn_lingers = c->resumed = c->draining = false;
+	c->again = c->qpn_lingers = c->resumed = c->draining = c->proved = false;
 	c->rma_in_flight = 0;
 	c->hellos = 0;
 	c->server_qpn = 0;

@@ -61,6 +61,8 @@ static void on_housekeeping(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	qp_pool_expect(ctx->qps, ctx->demand);
 	qp_pool_maintain(ctx->qps, clock_now_ns(), QP_BUDGET);
+	if (ctx->cfg->connect == CONNECT_OOB)
+		client_oob_look(ctx);
 	ev_timer_again(loop, w);
 }
 
@@ -101,8 +103,9 @@ static void on_qp_event(void *arg, const struct async_event *e)
 
 static void start_watchers(struct client_ctx *ctx)
 {
-	pump_start(&ctx->pump, ctx->loop, ctx->ep, ctx->cm, (enum poll_mode)ctx->cfg->poll,
-		   ctx->cfg->spin_ns, client_on_cm_event, ctx);
+	/* Out of band the only event is that the device was removed. */
+	pump_start(&ctx->pump, ctx->loop, ctx->ep, ctx->cm ? ctx->cm : ctx->dev.channel,
+		   (enum poll_mode)ctx->cfg->poll, ctx->cfg->spin_ns, client_on_cm_event, ctx);
 	ctx->pump.on_broken = on_broken;
 	ctx->pump.on_qp_event = on_qp_event;
 	ev_prepare_init(&ctx->turn_end, on_turn_end);
@@ -125,7 +128,7 @@ static int open_device(struct client_ctx *ctx, char *err, size_t err_size)
 			 strerror(-ret));
 		return ret;
 	}
-	ret = dev_open(&local, ctx->cfg->device, &ctx->dev, err, err_size);
+	ret = dev_open(&local, ctx->cfg->device, ctx->cfg->connect == CONNECT_CM, &ctx->dev, err, err_size);
 	if (!ret)
 		ret = dev_fit_fabric(&ctx->dev, &ctx->cfg->fabric, err, err_size);
 	return ret;
@@ -202,8 +205,14 @@ static int make_sockets(struct client_ctx *ctx, char *err, size_t err_size)
 
 static int make_rdma(struct client_ctx *ctx, char *err, size_t err_size)
 {
+	char text[ADDR_TEXT_MAX];
 	int ret = open_device(ctx, err, err_size);
 
+	if (!ret && ctx->cfg->connect == CONNECT_OOB && !dev_has_gid(&ctx->dev)) {
+		snprintf(err, err_size, "--connect oob: device %s has no GID for %s; use --connect cm, as iWARP has to",
+			 ctx->dev.name, addr_host_text(&ctx->dev.addr, text));
+		return -EADDRNOTAVAIL;
+	}
 	if (!ret)
 		ret = make_verbs(ctx, err, err_size);
 	if (ret || ctx->cfg->connect == CONNECT_OOB)

@@ -268,6 +268,7 @@ static bool takes_messages(const struct client_conn *c)
 
 static HOT_INLINE void on_arrival(struct client_conn *c, uint32_t buf, struct link_arrival a)
 {
+	c->heard = true;
 	if (!on_reply(c, ep_buf(c->link.ep, buf), a))
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 	end_if_drained(c);
@@ -296,8 +297,13 @@ static void on_receive(struct client_ctx *ctx, const struct ibv_wc *wc, uint32_t
 		else
 			on_arrival(c, buf, (struct link_arrival){ .bytes = wc->byte_len, .imm = wc->imm_data,
 								   .has_imm = wc->wc_flags & IBV_WC_WITH_IMM });
-	} else if (c && client_is_oob(c) && wc->status == IBV_WC_SUCCESS) {
-		client_oob_on_receive(c, ep_buf(ctx->ep, buf), wc->opcode == IBV_WC_RECV ? wc->byte_len : 0);
+	} else if (c && client_is_oob(c)) {
+		bool plain = wc->opcode == IBV_WC_RECV && !(wc->wc_flags & IBV_WC_WITH_IMM);
+
+		if (wc->status == IBV_WC_SUCCESS)
+			client_oob_on_receive(c, ep_buf(ctx->ep, buf), plain ? wc->byte_len : 0);
+		else if (c->state == CLIENT_ST_QP_EXCHANGE)
+			client_fail(c, FAIL_WC_STATUS, (int)wc->status);
 	}
 	ep_recycle(ctx->ep, buf);
 }

@@ -74,11 +74,13 @@ struct client_conn {
 	uint32_t server_qpn;
 	struct frame_qp qp;		/* without rdmacm: ours, as HELLO describes it */
 	bool wants_qp;			/* counted in the context's demand */
+	bool proved;			/* without rdmacm: the proof was sent, so the server may think us connected */
 	bool awaits_close;		/* CLOSING: BYE or GOODBYE was sent, and the server has not answered yet */
 	bool cm_connected;		/* the CM id must be disconnected before it is destroyed */
 	bool qpn_lingers;		/* the server's CM may remember our QP's number and refuse it as stale */
 	bool again;			/* CLOSING, DEAD: another attempt follows instead of on_closed */
 	uint32_t stale;			/* attempts that met a stale QP number and were followed by another */
+	bool heard;			/* a message has come since the last look (client_oob_look) */
 	bool draining;			/* the server said goodbye: ends with the last operation in flight */
 	uint32_t rma_in_flight;		/* requests on the region */
 
@@ -113,6 +115,7 @@ struct client_ctx {
 	struct client_list free, dead;
 	uint32_t n_free;
 	bool gone;			/* the device failed while others work: every connection fails */
+	uint32_t looked;		/* connections that client_oob_look has looked at */
 	uint32_t demand;		/* connections that have yet to take a queue pair */
 	uint64_t bytes_sent, bytes_received;	/* payload of RDMA */
 	uint64_t one_sided_bytes;		/* included in both: requests on the region */
@@ -165,8 +168,11 @@ static inline bool client_is_oob(const struct client_conn *c)
 /* Before HELLO: takes the QP and describes it in c->qp. Errors of rc_take_qp. */
 int client_oob_take_qp(struct client_conn *c) __attribute__((warn_unused_result));
 bool client_oob_stays_at_server(const struct client_conn *c, const struct frame_grant *g);
-/* A SEND of `bytes` arrived before the connection is live, or while it closes; 0: not a SEND. */
+/* A message of `bytes` arrived before the connection is live, or while it closes; 0: not a plain SEND. */
 void client_oob_on_receive(struct client_conn *c, const uint8_t *data, uint32_t bytes);
+/* Looks at the next of the connections. Called every HOUSEKEEPING_S, it looks at each once in 3 s, and probes the
+ * server of one that waits for an answer and has heard nothing since the last look. */
+void client_oob_look(struct client_ctx *ctx);
 
 /* socket.c */
 extern const struct sock_user client_sock_user;

@@ -9,6 +9,8 @@
 #include "common/base/log.h"
 #include "common/wire/msg.h"
 
+#define LOOKS 60	/* calls of client_oob_look for all connections */
+
 int client_oob_take_qp(struct client_conn *c)
 {
 	const struct dev *d = &c->ctx->dev;
@@ -18,18 +20,15 @@ int client_oob_take_qp(struct client_conn *c)
 	ret = rc_take_qp(&c->link.rc, c->index);
 	if (ret)
 		return ret;
-	c->qp = (struct frame_qp){ .qpn = rc_qpn(&c->link.rc), .mtu = (uint8_t)d->port.active_mtu,
+	c->qp = (struct frame_qp){ .qpn = rc_qpn(&c->link.rc), .lid = d->port.lid, .mtu = (uint8_t)d->port.active_mtu,
 				   .reads = client_reads_wanted(c->ctx) };
-	if (dev_ethernet_port(d))
-		memcpy(c->qp.gid, d->gid.raw, sizeof(c->qp.gid));
-	else
-		c->qp.lid = d->port.lid;
+	memcpy(c->qp.gid, d->gid.raw, sizeof(c->qp.gid));
 	client_stage_done(c, STAGE_QP_SETUP);
 	return 0;
 }
 
-/* On Ethernet packets go to the server's GID, which must be the server's address for the reason that GRANT's must be.
- * InfiniBand's GIDs are no addresses. */
+/* On Ethernet packets go to the GID in GRANT. It must be the server's address, so that a server cannot aim its clients
+ * at another host. InfiniBand's GIDs are no addresses. */
 bool client_oob_stays_at_server(const struct client_conn *c, const struct frame_grant *g)
 {
 	struct addr a;
@@ -92,34 +91,67 @@ void client_oob_prove(struct client_conn *c)
 		client_fail(c, FAIL_ERRNO, ENOMEM);
 		return;
 	}
-	if (rc_send_awaited(&c->link.rc, buf, MSG_PROOF_BYTES))
+	c->proved = rc_send_awaited(&c->link.rc, buf, MSG_PROOF_BYTES) == 0;
+	if (!c->proved)
 		client_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
 }
 
-/* The first message: the server's proof, or not. */
+/* Handles the first message, which must be the server's proof. */
 static void on_proof(struct client_conn *c, const uint8_t *data, uint32_t bytes)
 {
 	uint8_t expected[AUTH_HMAC_BYTES];
 	struct msg_header h;
-	bool proven = msg_decode(data, bytes, &h) == 0 && h.type == MSG_PROOF && !hmac(c, c->keys.server, expected) &&
+	int ret = hmac(c, c->keys.server, expected);
+	bool proven = msg_decode(data, bytes, &h) == 0 && h.type == MSG_PROOF &&
 		      !auth_compare(expected, data + MSG_HEADER_BYTES);
 
 	auth_wipe(&c->keys);
-	if (!proven) {
+	if (ret) {
+		client_fail(c, FAIL_ERRNO, -ret);
+	} else if (!proven) {
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_PROOF);
-		return;
+	} else {
+		client_stage_done(c, STAGE_QP_EXCHANGE);
+		client_set_live(c);
 	}
-	client_stage_done(c, STAGE_QP_EXCHANGE);
-	client_set_live(c);
 }
 
 void client_oob_on_receive(struct client_conn *c, const uint8_t *data, uint32_t bytes)
 {
 	struct msg_header h;
 
-	if (c->state == CLIENT_ST_QP_EXCHANGE)
+	if (c->state == CLIENT_ST_QP_EXCHANGE) {
 		on_proof(c, data, bytes);
+		return;
+	}
 	/* The server's GOODBYE is not checked further, because it can only end the wait. */
-	else if (c->awaits_close && msg_decode(data, bytes, &h) == 0 && h.type == MSG_GOODBYE)
+	if (!c->awaits_close || msg_decode(data, bytes, &h) || h.type != MSG_GOODBYE)
+		return;
+	/* A GOODBYE for draining crossed ours, and no answer follows: wait until the device has sent ours. */
+	c->draining = h.sequence == REFUSE_DRAINING;
+	if (!c->draining || rc_is_idle(&c->link.rc))
 		client_end_wait(c);
+}
+
+/* Without rdmacm nobody tells a client that its server has died, and a message that the server's device acknowledged is
+ * not sent again. A WRITE of 0 bytes fails if the connection is gone at the server. */
+static void look_at(struct client_conn *c)
+{
+	int ret = c->head.in_flight && !c->heard ? rc_probe(&c->link.rc) : 0;
+
+	c->heard = false;
+	if (ret && ret != -EBUSY)
+		client_fail(c, FAIL_WC_STATUS, IBV_WC_LOC_QP_OP_ERR);
+}
+
+void client_oob_look(struct client_ctx *ctx)
+{
+	uint32_t max = ctx->cfg->max_conns;
+
+	for (uint32_t n = max / LOOKS + 1; n > 0; n--) {
+		struct client_conn *c = &ctx->conns[ctx->looked++ % max];
+
+		if (c->state == CLIENT_ST_LIVE)
+			look_at(c);
+	}
 }

@@ -163,7 +163,7 @@ static int open_rail(struct server_config *cfg, uint32_t i, struct dev *devs, ch
 	int ret = rail->addr.len ? 0 : dev_local_addr(device, &rail->addr, err, err_size);
 
 	if (!ret)
-		ret = dev_open(&rail->addr, device, &devs[i], err, err_size);
+		ret = dev_open(&rail->addr, device, server_config_connects(cfg, CONNECT_CM), &devs[i], err, err_size);
 	if (!ret)
 		ret = fit_rail(cfg, rail, &devs[i], err, err_size);
 	for (uint32_t j = 0; j < i && !ret; j++)
@@ -205,6 +205,7 @@ static int prepare(struct server_config *cfg, struct dev devices[RAILS_MAX], cha
 		devices[i] = devs[i];
 		devices[i].ctx = NULL;
 		devices[i].anchor = NULL;
+		devices[i].channel = NULL;
 		dev_close(&devs[i]);
 	}
 	return ret;

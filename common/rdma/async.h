@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Asynchronous events of a device: the device failed, its port went down, a queue or a queue pair broke.
  *
- * librdmacm opens each device once in a process, so all loops share one context and with it one descriptor of events.
- * Every loop watches that descriptor, and whichever wakes first takes the events for all: it posts each to the loop
- * that owns the queue or queue pair, and events of the whole device to every loop on it. So there is no single reader
- * whose role would have to be handed over when its loop ends, and a stuck loop delays nobody. Waking all loops for one
- * event is affordable because events are rare.
+ * librdmacm opens each device once in a process, so all loops share one context and with it one descriptor of events
+ * (without librdmacm each loop has its own: dev.h). Every loop watches that descriptor, and whichever wakes first takes
+ * the events for all: it posts each to the loop that owns the queue or queue pair, and events of the whole device to
+ * every loop on it. So there is no single reader whose role would have to be handed over when its loop ends, and a
+ * stuck loop delays nobody. Waking all loops for one event is affordable because events are rare.
  *
  * All loops share the list of loops, the counts and the times of the last log lines: the only global here, protected by
  * a lock. Events are acked at once, because destroying a queue pair waits for the acks of its events.

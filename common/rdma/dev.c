@@ -17,24 +17,24 @@
 int dev_count(void)
 {
 	int n = 0;
-	struct ibv_context **list = rdma_get_devices(&n);
+	struct ibv_device **list = ibv_get_device_list(&n);
 
 	if (!list)
 		return 0;
-	rdma_free_devices(list);
+	ibv_free_device_list(list);
 	return n;
 }
 
 int dev_name(unsigned i, char *out, size_t size)
 {
 	int n = 0;
-	struct ibv_context **list = rdma_get_devices(&n);
+	struct ibv_device **list = ibv_get_device_list(&n);
 	bool found = list && i < (unsigned)n;
 
 	if (found)
-		snprintf(out, size, "%s", ibv_get_device_name(list[i]->device));
+		snprintf(out, size, "%s", ibv_get_device_name(list[i]));
 	if (list)
-		rdma_free_devices(list);
+		ibv_free_device_list(list);
 	return found ? 0 : -ENODEV;
 }
 
@@ -77,16 +77,21 @@ int dev_local_addr(const char *name, struct addr *out, char *err, size_t err_siz
 {
 	int n = 0;
 	bool named = false, found = false;
-	struct ibv_context **list = rdma_get_devices(&n);
+	struct ibv_device **list = ibv_get_device_list(&n);
 
 	for (int i = 0; list && i < n && !found; i++) {
-		if (name && strcmp(name, ibv_get_device_name(list[i]->device)) != 0)
+		struct ibv_context *ctx;
+
+		if (name && strcmp(name, ibv_get_device_name(list[i])) != 0)
 			continue;
 		named = true;
-		found = addr_from_gids(list[i], out);
+		ctx = ibv_open_device(list[i]);
+		found = ctx && addr_from_gids(ctx, out);
+		if (ctx)
+			ibv_close_device(ctx);
 	}
 	if (list)
-		rdma_free_devices(list);
+		ibv_free_device_list(list);
 	if (found)
 		return 0;
 	if (!list || n == 0)
@@ -119,25 +124,65 @@ int dev_source_addr(const struct addr *peer, struct addr *out)
 	return ret;
 }
 
-static int bind_anchor(const struct addr *local, struct rdma_cm_id **out)
+static int bind_anchor(const struct addr *local, struct dev *d)
 {
-	struct rdma_cm_id *id;
 	struct addr a = *local;
-	int ret = 0;
+	int ret = cm_channel_new(&d->channel);
 
-	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
-		return -errno;
-	addr_set_port(&a, 0);
-	if (rdma_bind_addr(id, (struct sockaddr *)&a.ss))
-		ret = -errno;
-	else if (!id->verbs)
-		ret = -ENODEV;
-	if (ret) {
-		rdma_destroy_id(id);
+	if (!ret)
+		ret = cm_id_new(d->channel, NULL, &d->anchor);
+	if (ret)
 		return ret;
+	addr_set_port(&a, 0);
+	if (rdma_bind_addr(d->anchor, (struct sockaddr *)&a.ss))
+		return -errno;
+	d->ctx = d->anchor->verbs;
+	d->port_num = d->anchor->port_num;
+	return d->ctx ? 0 : -ENODEV;
+}
+
+static void drop_anchor(struct dev *d)
+{
+	cm_id_destroy(d->anchor);
+	cm_channel_free(d->channel);
+	d->anchor = NULL;
+	d->channel = NULL;
+}
+
+static bool find_port(struct ibv_context *ctx, const struct addr *local, uint8_t *port)
+{
+	struct ibv_gid_entry gids[GIDS_MAX];
+	ssize_t n = ibv_query_gid_table(ctx, gids, GIDS_MAX, 0);
+	struct addr a;
+
+	for (ssize_t i = 0; i < n; i++) {
+		addr_from_bytes(gids[i].gid.raw, 0, &a);
+		if (!addr_same_host(&a, local))
+			continue;
+		*port = (uint8_t)gids[i].port_num;
+		return true;
 	}
-	*out = id;
-	return 0;
+	return false;
+}
+
+/* Without librdmacm, which cannot be used where there is no /dev/infiniband/rdma_cm, and in a container whose addresses
+ * the CM does not know: opens the device that has the address in its GID table. False if there is none. */
+static bool open_by_gid(const struct addr *local, struct dev *d)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	for (int i = 0; list && i < n && !d->ctx; i++) {
+		struct ibv_context *ctx = ibv_open_device(list[i]);
+
+		if (ctx && find_port(ctx, local, &d->port_num))
+			d->ctx = ctx;
+		else if (ctx)
+			ibv_close_device(ctx);
+	}
+	if (list)
+		ibv_free_device_list(list);
+	return d->ctx;
 }
 
 static void driver_name(const struct dev *d, char *out, size_t size)
@@ -190,12 +235,17 @@ static void find_gid(struct dev *d)
 	d->gid_index = (uint8_t)found->gid_index;
 }
 
+bool dev_has_gid(const struct dev *d)
+{
+	static const union ibv_gid none;
+
+	return memcmp(&d->gid, &none, sizeof(none)) != 0;
+}
+
 static int query(struct dev *d, const struct addr *local)
 {
 	int ret;
 
-	d->ctx = d->anchor->verbs;
-	d->port_num = d->anchor->port_num;
 	d->addr = *local;
 	addr_set_port(&d->addr, 0);
 	snprintf(d->name, sizeof(d->name), "%s", ibv_get_device_name(d->ctx->device));
@@ -208,15 +258,18 @@ static int query(struct dev *d, const struct addr *local)
 	return -ret;
 }
 
-int dev_open(const struct addr *local, const char *name, struct dev *out, char *err, size_t err_size)
+int dev_open(const struct addr *local, const char *name, bool needs_cm, struct dev *out, char *err,
+	     size_t err_size)
 {
 	char text[ADDR_TEXT_MAX];
 	int ret;
 
 	memset(out, 0, sizeof(*out));
 	addr_host_text(local, text);
-	ret = bind_anchor(local, &out->anchor);
-	if (ret) {
+	ret = bind_anchor(local, out);
+	if (ret)
+		drop_anchor(out);
+	if (ret && (needs_cm || !open_by_gid(local, out))) {
 		if (ret == -EADDRNOTAVAIL)
 			snprintf(err, err_size, "address %s is not this machine's, or not an RDMA device's; "
 				 "`rdma link` shows the devices' interfaces, `ip addr` their addresses", text);
@@ -225,7 +278,8 @@ int dev_open(const struct addr *local, const char *name, struct dev *out, char *
 				 "devices' interfaces, `scripts/softroce` makes a software device", text);
 		else
 			snprintf(err, err_size, "cannot open the RDMA device of %s: %s; are rdma_ucm and "
-				 "ib_uverbs loaded and /dev/infiniband accessible?", text, strerror(-ret));
+				 "ib_uverbs loaded and /dev/infiniband accessible? --connect oob needs no rdma_ucm",
+				 text, strerror(-ret));
 		return ret;
 	}
 	ret = query(out, local);
@@ -249,7 +303,9 @@ err_close:
 void dev_close(struct dev *d)
 {
 	if (d->anchor)
-		rdma_destroy_id(d->anchor);
+		drop_anchor(d);
+	else if (d->ctx)
+		ibv_close_device(d->ctx);
 	memset(d, 0, sizeof(*d));
 }
 
@@ -269,6 +325,7 @@ static bool gid_at(const struct dev *d, uint32_t index, struct ibv_gid_entry *ou
 int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size)
 {
 	char name[IBV_SYSFS_NAME_MAX], text[ADDR_TEXT_MAX], other[ADDR_TEXT_MAX];
+	bool has_cm = d->anchor;
 	struct ibv_gid_entry gid;
 	struct addr a;
 
@@ -297,7 +354,7 @@ int dev_use_gid(struct dev *d, uint32_t index, char *err, size_t err_size)
 	}
 	memcpy(name, d->name, sizeof(name));
 	dev_close(d);
-	return dev_open(&a, name, d, err, err_size);
+	return dev_open(&a, name, has_cm, d, err, err_size);
 }
 
 int dev_fit_fabric(struct dev *d, const struct cm_fabric *f, char *err, size_t err_size)

@@ -97,7 +97,7 @@ size_t ep_stride(uint64_t buf_bytes, bool registered)
 static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
 {
 	ep->n_bufs = cfg->recv_depth + EP_BATCH + cfg->spare_bufs;
-	ep->buf_bytes = (cfg->buf_bytes + 63) & ~63u;
+	ep->buf_bytes = (cfg->buf_bytes + 63) & ~63u;	/* so that even the smallest takes a proof (msg.h) */
 	ep->stride = ep_stride(cfg->buf_bytes, ep->dev);
 	ep->slab_bytes = ep->n_bufs * ep->stride;
 	ep->free_bufs = calloc(ep->n_bufs, sizeof(*ep->free_bufs));

@@ -557,7 +557,7 @@ void rc_release(struct rc *rc, uint64_t now_ns, bool qp_reusable)
 		retire(rc, rc->sq_used);
 		ep_poll_again(rc->ep, rc->qp);
 	}
-	if ((rest_ns || (!rc->id && !rc->was_connected)) && rc->slot != QP_POOL_NONE)
+	if ((rest_ns || (!rc->id && (!rc->was_connected || rc->peer_unaware))) && rc->slot != QP_POOL_NONE)
 		qp_pool_set_rest(rc->pool, rc->slot, rest_ns);
 	cm_id_destroy(rc->id);
 	rc->id = NULL;

@@ -58,6 +58,7 @@ struct rc {
 	bool draining;			/* in ERR; nothing is posted any more */
 	bool drained;			/* the beacon came back */
 	bool was_connected;		/* it reached RTR before it was drained: packets may be under way */
+	bool peer_unaware;		/* set by the owner: the peer was never told the number, so none are */
 	bool needs_last_wqe;		/* draining ends with ASYNC_QP_LAST_WQE too */
 	bool had_last_wqe;
 	bool abandoned;			/* nobody waits for the completions any more; the QP is not used again */

@@ -238,8 +238,8 @@ static const char *refused_advice(int code)
 	case REFUSE_BUSY: return "the server is too busy now: try again later";
 	case REFUSE_FULL: return "the server is full: raise its --max-clients";
 	case REFUSE_DRAINING: return "the server is stopping";
-	case REFUSE_UNSUPPORTED: return "the client needs more than the server allows: see its --credits, "
-					"--message-size, --region-size and --windows";
+	case REFUSE_UNSUPPORTED: return "the client needs more than the server allows: see its --connect, "
+					"--credits, --message-size, --region-size, --transports and --windows";
 	case REFUSE_BAD_SESSION: return "the session id is unknown, used or expired";
 	case REFUSE_BAD_HMAC: return "the RDMA request did not come from the owner of the TLS session";
 	case REFUSE_BAD_ADDRESS: return "the RDMA address is not the one the TLS session came from";
@@ -277,7 +277,10 @@ const char *fail_advice(const struct fail *f)
 		if (f->code == FAIL_CM_STALE)
 			return stale_advice();
 		return "the RDMA connection manager gave up: is the RDMA port reachable, is the server alive?";
-	case FAIL_WC_STATUS: return wc_advice(f->code);
+	case FAIL_WC_STATUS:
+		return f->stage == STAGE_QP_EXCHANGE && f->code == IBV_WC_RETRY_EXC_ERR ?
+			"no RDMA packet was acknowledged: is UDP port 4791 open between both ends, or did the session "
+			"expire?" : wc_advice(f->code);
 	case FAIL_TIMEOUT: return "the peer did not answer in time";
 	case FAIL_PROTOCOL:
 		return f->code == PROTO_REDIRECTED ? "the server sends its clients to another host: if that is "

@@ -118,7 +118,8 @@ static const struct opt options[] = {
 	  .max = 1000, .metavar = "N", .def = "8",
 	  .help = "Number of further attempts after a timeout, a `busy` answer or a closed connection.",
 	  .more = "A client tries again if its connection timed out, was refused as `busy`, or was closed by the "
-	  "server in the TLS handshake or the exchange of PSNs. With `--phased` each client tries once." },
+	  "server in the TLS handshake or the exchange of PSNs, or if its proof was not acknowledged "
+	  "(`--connect oob`). With `--phased` each client tries once." },
 	{ .name = "cpu-floor", .group = "time", .type = OPT_UINT, .offset = AT(cpu_floor_percent), .min = 0, .max = 99,
 	  .metavar = "PERCENT", .def = "0",
 	  .help = "Stop when either machine has less than this share of its CPU time idle; 0: never.",

@@ -104,7 +104,7 @@ static int describe_device(const struct addr *local, const char *name, json_t **
 			   char *err, size_t err_size)
 {
 	struct dev dev;
-	int ret = dev_open(local, name, &dev, err, err_size);
+	int ret = dev_open(local, name, false, &dev, err, err_size);
 
 	if (ret)
 		return ret;

@@ -163,6 +163,11 @@ void breaking_resource(const struct fail *f, const char **resource, const char *
 		*resource = "time";
 		break;
 	case FAIL_WC_STATUS:
+		/* A session that has expired looks like a network that lets no packets through. */
+		if (f->stage == STAGE_QP_EXCHANGE) {
+			*resource = "time";
+			break;
+		}
 		*resource = f->code == IBV_WC_RNR_RETRY_EXC_ERR ? "receive_buffers" : "peer";
 		*side = f->code == IBV_WC_RNR_RETRY_EXC_ERR ? "server" : "network";
 		break;

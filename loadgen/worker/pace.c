@@ -52,8 +52,8 @@ static bool is_hung_up(const struct fail *f)
 }
 
 /* EAGAIN: all queue pairs of the client are in quarantine. The CM reports ETIMEDOUT as a status. REFUSE_BAD_SESSION:
- * the session expired before the connection request reached the server. Without rdmacm nobody says so: the queue pair
- * that the server granted no longer answers. */
+ * the session expired before the connection request reached the server. Out of band no code says so: the queue pair
+ * just does not answer. */
 bool pace_is_congestion(const struct fail *f)
 {
 	switch (f->kind) {

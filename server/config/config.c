@@ -95,7 +95,7 @@ static int check_ports(const struct server_config *c, char *err, size_t err_size
 {
 	uint32_t shards = server_config_shards(c);
 
-	if (!c->rdma_port || c->rdma_port + shards - 1 <= 65535)
+	if (!c->rdma_port || !server_config_connects(c, CONNECT_CM) || c->rdma_port + shards - 1 <= 65535)
 		return 0;
 	snprintf(err, err_size, "--rdma-port: %llu and --threads %llu%s need ports above 65535; "
 		 "allowed: 1 to %u, or 0", (unsigned long long)c->rdma_port,
@@ -108,9 +108,9 @@ static int check_without_rdma(struct server_config *c, char *err, size_t err_siz
 {
 	if (server_config_serves(c, TRANSPORT_RDMA))
 		return 0;
-	if (c->device) {
-		snprintf(err, err_size, "--device: cannot be combined with --transports %s, which has no rdma",
-			 c->transports);
+	if (c->device || c->connect || c->allow_redirect) {
+		snprintf(err, err_size, "--%s: cannot be combined with --transports %s, which has no rdma",
+			 c->device ? "device" : c->connect ? "connect" : "allow-redirect", c->transports);
 		return -EINVAL;
 	}
 	c->region_bytes = 0;
@@ -126,7 +126,6 @@ int server_config_check(struct server_config *c, char *err, size_t err_size)
 		ret = transports_parse("transports", transport_names, c->transports, &c->transport_mask, err, err_size);
 	if (!ret && c->connect)
 		ret = transports_parse("connect", connect_way_names, c->connect, &c->connect_mask, err, err_size);
-
 	if (!ret)
 		ret = tcp_parse(c->tcp_text, &c->sock.tcp, err, err_size);
 	c->sock.pinned_max = (uint32_t)c->credits;

@@ -31,9 +31,9 @@ static const struct opt options[] = {
 	  "with one label in place of the `*`. Clients with other names are refused as `not_allowed`." },
 	{ .name = "allow-redirect", .group = "security", .type = OPT_FLAG, .offset = AT(allow_redirect),
 	  .help = "Let clients with --connect oob name an RDMA address other than that of their TLS connection.",
-	  .more = "For networks that are apart: TLS over one, RDMA over another. Looking up an address that is not in "
-	  "use can stop a shard for up to a second, and packets go to whichever host the client names; so use it "
-	  "together with `--client-auth require`." },
+	  .more = "For clients behind network address translation, whose TLS connection comes from another address "
+	  "than their RDMA packets. Looking up an address that is not in use can stop a shard for up to a second, "
+	  "and packets go to whichever host the client names; so use it together with `--client-auth require`." },
 	{ .name = "bind", .group = "serve", .type = OPT_STRING, .offset = AT(bind), .metavar = "ADDR,...",
 	  .common = true, .def_words = "the RDMA device's", .help = "IP address to serve on, for TLS and RDMA.",
 	  .more = "It must belong to an RDMA device; the unspecified address is not allowed. Without this option: an "

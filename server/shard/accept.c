@@ -96,7 +96,8 @@ int accept_program_qp(struct conn *c, struct rdma_cm_id *id, const struct cm_pat
 {
 	struct shard *s = c->shard;
 	struct cm_qp_param qp = { .rq_psn = c->client_psn, .sq_psn = c->server_psn,
-				  .remote_write = has_region, .remote_read = has_region,
+				  .remote_write = has_region || c->oob,	/* the client's probe needs it */
+				  .remote_read = has_region,
 				  .remote_atomic = has_region && dev_has_atomics(&s->dev),
 				  .reads = c->reads, .path_mtu = s->cfg->path_mtu, .verify = s->cfg->verify,
 				  .retry = s->cfg->tuning.retry, .fabric = s->cfg->tuning.fabric };
@@ -187,8 +188,8 @@ static void on_connect_request(struct shard *s, const struct cm_event *e)
 		conn_end_overdue(c);
 		return;
 	}
-	/* The session was granted a socket: it has no PSNs reserved, and its buffers belong to another endpoint. Or it
-	 * has its queue pair already. */
+	/* The session was granted a socket: it has no PSNs reserved, and its buffers belong to another endpoint. A
+	 * session out of band has its queue pair already. */
 	if (!link_is_rdma(&c->link) || c->oob) {
 		reject_peer(s, e->id, REFUSE_BAD_SESSION);
 		conn_close(c, CLOSE_REFUSED);

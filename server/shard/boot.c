@@ -119,6 +119,7 @@ static void on_hello(struct conn *c, uint32_t bytes)
 	}
 	/* A region is pinned memory: register one only for a client that gets everything else. */
 	if (!c->awaits_region) {
+		c->window = h.window;
 		code = grant_take(c, &h, &why);
 		if (!code && (h.features & FRAME_FEATURE_OOB))
 			code = oob_take_qp(c, &h, &why);
@@ -135,7 +136,6 @@ static void on_hello(struct conn *c, uint32_t bytes)
 		boot_refuse(c, code, why);
 		return;
 	}
-	c->window = h.window;
 	c->link.transport = frame_transport(h.features);
 	if (!link_is_rdma(&c->link))
 		c->link.ep = c->shard->sock_ep;
@@ -224,11 +224,15 @@ static void await_peer_close(struct conn *c)
 /* Sends the GRANT and, unless messages follow over TLS, close_notify. True when the socket has taken everything. */
 static bool write_grant(struct conn *c)
 {
+	enum tls_io_status st;
+
 	if (wait_or_end(c, tls_io_write(&c->io)))
 		return false;
 	if (c->link.transport != TRANSPORT_TLS)
 		tls_io_say_bye(&c->io);
-	return !wait_or_end(c, tls_io_flush(&c->io));
+	st = tls_io_flush(&c->io);
+	c->grant_sent |= st != TLS_IO_FAILED;
+	return !wait_or_end(c, st);
 }
 
 static void finish_grant(struct conn *c)

@@ -195,10 +195,19 @@ bool conn_is_overdue(const struct conn *c)
 	return c->overdue || (deadline_of(c, c->state) && !ev_is_active(&c->deadline));
 }
 
+void conn_await_leave(struct conn *c)
+{
+	c->left = true;
+	ev_timer_set(&c->deadline, (double)CLOSE_TIMEOUT_NS / 1e9, 0.);
+	ev_timer_start(c->shard->loop, &c->deadline);
+}
+
 void conn_end_overdue(struct conn *c)
 {
 	if (c->state == CONN_ST_REFUSE)
 		conn_close(c, CLOSE_REFUSED);
+	else if (c->left)
+		conn_close(c, CLOSE_PEER_LEFT);
 	else
 		conn_fail(c, FAIL_TIMEOUT, 0);
 }
@@ -239,7 +248,7 @@ static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 	c->link.ep = c->shard->ep;
 	rc_init(&c->link.rc, c->shard->ep, c->shard->qps, on_broken);
 	sock_init(&c->link.sock, c->shard->socks);
-	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->told = c->left = c->oob = false;
+	c->cm_connected = c->qpn_lingers = c->drain_overdue = c->told = c->left = c->oob = c->grant_sent = false;
 	c->heard = c->acked = c->doubted = false;
 	c->waited_looks = 0;
 	c->look = 0;
@@ -379,6 +388,9 @@ static void begin_close(struct conn *c, enum close_reason reason)
 	struct shard *s = c->shard;
 	bool was_granted = c->state == CONN_ST_GRANTED;
 
+	/* A HELLO that is refused or cut off costs no rest: otherwise TLS alone could put all queue pairs to rest. */
+	c->link.rc.peer_unaware = c->state == CONN_ST_HELLO || c->state == CONN_ST_REFUSE ||
+				  (c->state == CONN_ST_GRANT && !c->grant_sent);
 	counter_add(&s->stats.closed[reason], 1);
 	if (was_granted)
 		session_take(s->sessions, c->session);

@@ -35,7 +35,8 @@ enum conn_state {
 	CONN_ST_GRANT,		/* writes the GRANT; owns PSNs, credits, admission; --handshake-timeout */
 	CONN_ST_GRANTED,	/* waits for the RDMA request, or for the proof out of band; is in the session table;
 				 * --session-timeout */
-	CONN_ST_ACCEPTING,	/* accepted; owns CM id and QP; waits for ESTABLISHED; --session-timeout */
+	CONN_ST_ACCEPTING,	/* accepted; owns CM id and QP (out of band, the QP from HELLO on); waits for
+				 * ESTABLISHED; --session-timeout */
 	CONN_ST_LIVE,		/* connected; no deadline, only the liveness probe */
 	CONN_ST_CLOSING,	/* waits for all completions and the CM; 3 s, then 10 s for the device */
 	CONN_ST_DEAD,		/* owns nothing; becomes FREE at the end of the loop's turn */
@@ -77,6 +78,7 @@ struct conn {
 	uint32_t region;	/* REGION_NONE: none */
 	struct frame_window window;	/* the client's; 0 bytes: none */
 	bool write_imm;		/* WRITEs with immediate data count as messages */
+	bool grant_sent;	/* the socket has taken the GRANT, or a part of it */
 	bool oob;		/* connects out of band: owns its QP from HELLO on */
 	struct frame_qp client_qp, server_qp;	/* with `oob` */
 	uint8_t reads;		/* READs and atomics that the client may have outstanding */
@@ -116,6 +118,8 @@ int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(
 /* Queues the connection for boot_serve_next: its socket is ready or its deadline has passed. If it is queued already,
  * its socket is not watched until its turn comes. */
 void conn_queue(struct conn *c);
+/* A client has said GOODBYE: closes the connection when it has the answer, or after CLOSE_TIMEOUT_NS without it. */
+void conn_await_leave(struct conn *c);
 /* True if the state's deadline has passed, even if the connection is still queued or its timer has yet to call back. */
 bool conn_is_overdue(const struct conn *c);
 void conn_end_overdue(struct conn *c);

@@ -211,13 +211,13 @@ static const char *missing_option(struct shard *s, const struct frame_hello *h)
 	return NULL;
 }
 
-/* Each RDMA client that was granted and has not connected yet will take one of the available queue pairs. */
+/* Each client with rdmacm that was granted and has not connected yet will take one of the available queue pairs. */
 static bool has_qp(const struct shard *s)
 {
 	return qp_pool_available(s->qps) > session_qps(s->sessions) + s->counts[CONN_ST_GRANT];
 }
 
-/* Returns 0, or the code to refuse with. Takes no resource. */
+/* Returns 0, or the code to refuse with. Takes nothing for the client, but may take back another address's session. */
 static enum refuse_code check_hello(const struct conn *c, const struct frame_hello *h, const char **why)
 {
 	struct shard *s = c->shard;

@@ -38,9 +38,8 @@ static HOT_INLINE bool keeps_to_credits(struct conn *c)
 		c->look = look;
 		c->in_flight = c->owed + link_waiting(&c->link);
 	}
-	/* Allow one more after a GOODBYE, which may be counted among the waiting answers, and for a GOODBYE of the
-	 * client. */
-	return ++c->in_flight <= c->credits || c->in_flight <= c->credits + c->told + c->oob;
+	/* Allow one more after a GOODBYE, which may be counted among the waiting answers. */
+	return ++c->in_flight <= c->credits || c->in_flight <= c->credits + c->told;
 }
 
 /* Ends the connection because the peer broke a rule of the protocol. */
@@ -162,8 +161,8 @@ static void on_ping(struct conn *c, uint32_t buf, struct link_arrival a)
 	replace_receive(c);
 }
 
-/* Sends a message of the server's own that is only a header; to a client that leaves, one whose arrival is awaited.
- * False if no buffer is free. */
+/* Sends a header-only message of the server's own. To a client that leaves, its completion wakes this thread. False if
+ * no buffer is free. */
 static bool send_header(struct conn *c, struct msg_header *h)
 {
 	struct shard *s = c->shard;
@@ -286,8 +285,8 @@ static HOT_INLINE int check_arrival(struct conn *c, const uint8_t *data, struct 
 	return check_messages(c, data, a.bytes, last);
 }
 
-/* The client leaves: it closes when it has the server's GOODBYE, and the server when the client's device has it. A
- * client that the server told goodbye has that already. */
+/* The client leaves: answers with a GOODBYE, and closes when the client's device has acknowledged it. A client that a
+ * draining server has told goodbye expects no further answer. */
 static __attribute__((noinline)) void on_goodbye(struct conn *c, uint32_t buf)
 {
 	struct msg_header h = { .type = MSG_GOODBYE };
@@ -297,7 +296,7 @@ static __attribute__((noinline)) void on_goodbye(struct conn *c, uint32_t buf)
 		return;
 	}
 	ep_recycle(c->link.ep, buf);
-	c->left = true;
+	conn_await_leave(c);
 	/* Without a buffer for the answer the client has to notice that the connection ends. */
 	if (c->told || !send_header(c, &h))
 		conn_close(c, c->told ? CLOSE_DRAINING : CLOSE_PEER_LEFT);
@@ -313,7 +312,8 @@ static HOT_INLINE void on_messages(struct conn *c, uint32_t buf, struct link_arr
 		drop_buffer(c, buf, -n);
 		return;
 	}
-	if (!keeps_to_credits(c)) {
+	/* A GOODBYE takes no credit; a second one ends the connection. */
+	if (last.type != MSG_GOODBYE && !keeps_to_credits(c)) {
 		drop_buffer(c, buf, PROTO_CREDITS);
 		return;
 	}

@@ -26,7 +26,7 @@ static bool gid_is_clients(const struct conn *c, const struct frame_qp *qp)
 	return addr_same_host(&a, &c->peer);
 }
 
-/* An unused session holds a queue pair. So one address gets no more of them than it leaves to others. */
+/* An unused session holds a queue pair, so an address may hold no more unused sessions than queue pairs are left. */
 static bool holds_too_many(const struct conn *c)
 {
 	const struct shard *s = c->shard;
@@ -51,12 +51,9 @@ static void describe_qp(struct conn *c)
 {
 	const struct dev *d = &c->shard->dev;
 
-	c->server_qp = (struct frame_qp){ .qpn = rc_qpn(&c->link.rc), .mtu = (uint8_t)d->port.active_mtu,
-					  .reads = c->reads };
-	if (dev_ethernet_port(d))
-		memcpy(c->server_qp.gid, d->gid.raw, sizeof(c->server_qp.gid));
-	else
-		c->server_qp.lid = d->port.lid;
+	c->server_qp = (struct frame_qp){ .qpn = rc_qpn(&c->link.rc), .lid = d->port.lid,
+					  .mtu = (uint8_t)d->port.active_mtu, .reads = c->reads };
+	memcpy(c->server_qp.gid, d->gid.raw, sizeof(c->server_qp.gid));
 }
 
 enum refuse_code oob_take_qp(struct conn *c, const struct frame_hello *h, const char **why)
@@ -64,6 +61,10 @@ enum refuse_code oob_take_qp(struct conn *c, const struct frame_hello *h, const 
 	bool has_region = h->features & FRAME_FEATURE_REGION;
 	int ret;
 
+	if (!dev_has_gid(&c->shard->dev)) {
+		*why = "the server's device has no GID for its address: use --connect cm";
+		return REFUSE_UNSUPPORTED;
+	}
 	if (!gid_is_clients(c, &h->qp)) {
 		*why = "the GID is not the address that this connection comes from (--allow-redirect of the server)";
 		return REFUSE_BAD_ADDRESS;
@@ -71,7 +72,6 @@ enum refuse_code oob_take_qp(struct conn *c, const struct frame_hello *h, const 
 	c->client_qp = h->qp;
 	c->oob = true;
 	c->reads = accept_reads(c->shard, has_region, h->qp.reads);
-	c->window = h->window;
 	ret = program(c, has_region);
 	if (!ret) {
 		describe_qp(c);
@@ -90,12 +90,11 @@ static int hmac(const struct conn *c, const uint8_t *key, uint8_t out[AUTH_HMAC_
 	return auth_hmac_pair(c->shard->mac, key, &p, out);
 }
 
-static bool is_proof(const struct conn *c, const uint8_t *data, uint32_t bytes)
+static bool is_proof(const uint8_t *expected, const uint8_t *data, uint32_t bytes)
 {
-	uint8_t expected[AUTH_HMAC_BYTES];
 	struct msg_header h;
 
-	return msg_decode(data, bytes, &h) == 0 && h.type == MSG_PROOF && !hmac(c, c->keys.client, expected) &&
+	return msg_decode(data, bytes, &h) == 0 && h.type == MSG_PROOF &&
 	       !auth_compare(expected, data + MSG_HEADER_BYTES);
 }
 
@@ -121,14 +120,15 @@ static int answer(struct conn *c, uint32_t buf)
 void oob_on_first_message(struct conn *c, uint32_t buf, uint32_t bytes)
 {
 	struct shard *s = c->shard;
-	int ret;
+	uint8_t expected[AUTH_HMAC_BYTES];
+	int ret = hmac(c, c->keys.client, expected);
 
 	/* The GRANT has arrived, though the socket may still have to take the close_notify behind it. */
 	if (c->state == CONN_ST_GRANT)
 		grant_finish(c);
-	if (!is_proof(c, ep_buf(s->ep, buf), bytes)) {
+	if (ret || !is_proof(expected, ep_buf(s->ep, buf), bytes)) {
 		ep_recycle(s->ep, buf);
-		conn_fail(c, FAIL_PROTOCOL, PROTO_BAD_PROOF);
+		conn_fail(c, ret ? FAIL_ERRNO : FAIL_PROTOCOL, ret ? -ret : PROTO_BAD_PROOF);
 		return;
 	}
 	session_take(s->sessions, c->session);

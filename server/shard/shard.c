@@ -252,8 +252,9 @@ static void start_async(struct shard *s, ev_async *w, void (*cb)(struct ev_loop 
 
 static void start_watchers(struct shard *s)
 {
-	pump_start(&s->pump, s->loop, s->ep ? s->ep : s->sock_ep, s->cm, (enum poll_mode)s->cfg->poll, s->cfg->spin_ns,
-		   accept_on_cm_event, s);
+	/* Without rdmacm's clients the only event is that the device was removed. */
+	pump_start(&s->pump, s->loop, s->ep ? s->ep : s->sock_ep, s->cm ? s->cm : s->dev.channel,
+		   (enum poll_mode)s->cfg->poll, s->cfg->spin_ns, accept_on_cm_event, s);
 	s->pump.on_qp_event = accept_on_qp_event;
 	pump_set_rest(&s->pump, boot_serve_next);
 	listen_start(s);
@@ -321,7 +322,7 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 					 .arg = s };
 	struct qp_pool_counts counts;
 	const char *device = *s->rail->device ? s->rail->device : NULL;
-	int ret = dev_open(&s->rail->addr, device, &s->dev, err, err_size);
+	int ret = dev_open(&s->rail->addr, device, server_config_connects(cfg, CONNECT_CM), &s->dev, err, err_size);
 
 	qp.init_port = dev_ethernet_port(&s->dev);
 	if (!ret)

@@ -308,7 +308,7 @@ int main(int argc, char **argv)
 	tls.cert_file = argv[2];
 	tls.key_file = argv[3];
 	if (tls_ctx_new(&tls, &i.r.tls_ctx, err, sizeof(err)) ||
-	    dev_open(&host, NULL, &i.r.dev, err, sizeof(err))) {
+	    dev_open(&host, NULL, true, &i.r.dev, err, sizeof(err))) {
 		fprintf(stderr, "impostor: %s\n", err);
 		return 3;
 	}

@@ -18,6 +18,7 @@
 #define RESOLVE_MS 5000
 #define RECV_DEPTH 64
 #define SPARE_BUFS 6
+#define QUIET_NS (300 * NS_PER_MS)	/* out of band, how long link_wait waits before it sends an echo */
 
 static void on_wc(void *arg, const struct ibv_wc *wc)
 {
@@ -37,8 +38,13 @@ static void on_wc(void *arg, const struct ibv_wc *wc)
 		return;
 	}
 	(void)!rc_on_send_wc(&l->rc, wc, &w);
-	if (wc->status != IBV_WC_SUCCESS && w.type != WR_BEACON && l->wc_status == IBV_WC_SUCCESS)
+	if (wc->status != IBV_WC_SUCCESS && w.type != WR_BEACON && l->wc_status == IBV_WC_SUCCESS) {
 		l->wc_status = wc->status;
+		if (l->r->oob && wc->status == IBV_WC_RETRY_EXC_ERR) {
+			l->event.type = CM_DISCONNECTED;
+			l->has_event = true;
+		}
+	}
 	if (w.type == WR_RMA)
 		l->one_sided_done = true;
 	else if (w.type == WR_SEND)
@@ -79,6 +85,8 @@ int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t 
 
 void link_free(struct link *l)
 {
+	if (l->oob_connected && !link_has_ended(l))
+		link_disconnect(l);
 	wire_close(&l->wire);
 	cm_id_destroy(l->rc.id);
 	qp_pool_free(l->pool);
@@ -89,7 +97,7 @@ void link_free(struct link *l)
 
 bool link_wait(struct link *l, bool (*done)(const struct link *l))
 {
-	uint64_t deadline_ns = clock_now_ns() + l->r->timeout_ns;
+	uint64_t begun_ns = clock_now_ns(), deadline_ns = begun_ns + l->r->timeout_ns;
 
 	while (!done(l)) {
 		struct pollfd p = { .fd = cm_channel_fd(l->cm), .events = POLLIN };
@@ -98,6 +106,13 @@ bool link_wait(struct link *l, bool (*done)(const struct link *l))
 			return false;
 		if (done(l))
 			break;
+		/* Out of band nothing more comes to a queue pair that has failed. */
+		if (l->r->oob && l->wc_status != IBV_WC_SUCCESS)
+			return false;
+		if (l->r->oob && !l->probed && clock_now_ns() > begun_ns + QUIET_NS) {
+			l->probed = true;
+			(void)!link_echo(l, 64);
+		}
 		/* Completions are polled, so wait for CM events for at most a millisecond. */
 		if (poll(&p, 1, 1) > 0 && cm_next_event(l->cm, &l->event) == 1 &&
 		    l->event.type != CM_OTHER)
@@ -119,10 +134,27 @@ static bool wait_event(struct link *l, enum cm_event_type type)
 	return came && l->event.type == type;
 }
 
+/* Puts a QP into the HELLO. */
+static bool offer_qp(struct link *l)
+{
+	const struct dev *d = &l->r->dev;
+
+	if (!l->rc.qp && rc_take_qp(&l->rc, 0))
+		return false;
+	l->hello.features |= FRAME_FEATURE_OOB;
+	l->hello.qp = (struct frame_qp){ .qpn = l->claimed_qpn ? l->claimed_qpn : rc_qpn(&l->rc), .reads = 1,
+					 .mtu = (uint8_t)d->port.active_mtu };
+	memcpy(l->hello.qp.gid, d->gid.raw, sizeof(l->hello.qp.gid));
+	return true;
+}
+
 bool link_grant(struct link *l, const char *source)
 {
 	const uint8_t *id = l->grant.session;
 
+	l->reply.kind = REPLY_NONE;
+	if (l->r->oob && !offer_qp(l))
+		return false;
 	if (!wire_open(l->r, source, &l->wire, &l->reply))
 		return false;
 	wire_hello(&l->wire, &l->hello, &l->reply);
@@ -140,6 +172,8 @@ bool link_resolve(struct link *l, uint16_t port)
 {
 	struct addr to = l->grant.rdma;
 
+	if (l->r->oob)
+		return true;
 	if (port)
 		addr_set_port(&to, port);
 	if (cm_id_new(l->cm, l, &l->rc.id) ||
@@ -150,17 +184,54 @@ bool link_resolve(struct link *l, uint16_t port)
 	       (l->rc.qp || rc_take_qp(&l->rc, 0) == 0);
 }
 
-void link_proof(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t out[PDATA_PROOF_BYTES])
+/* The first message out of band. */
+static uint8_t first_message(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t *out)
+{
+	const struct msg_header h = { .type = MSG_PROOF, .length = MSG_PROOF_BYTES };
+	struct frame_qp own = l->hello.qp;
+	const struct auth_pair p = { .session = l->grant.session, .client = &own, .server = &l->grant.qp,
+				     .client_psn = l->hello.psn, .server_psn = l->grant.psn };
+
+	own.qpn = qpn;
+	msg_encode(&h, out);
+	(void)!auth_hmac_pair(NULL, key, &p, out + MSG_HEADER_BYTES);
+	return MSG_PROOF_BYTES;
+}
+
+uint8_t link_proof(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t out[PDATA_PROOF_BYTES])
 {
 	struct addr local, peer;
 	struct pdata_proof proof = { 0 };
 	struct auth_binding b = { .session = l->grant.session, .client_qpn = qpn, .client = &local,
 				  .server = &peer };
 
+	if (l->r->oob)
+		return first_message(l, key, qpn, out);
 	memcpy(proof.session, l->grant.session, sizeof(proof.session));
 	if (!cm_addresses(l->rc.id, &local, &peer))
 		(void)!auth_hmac(NULL, key, &b, proof.hmac);
 	pdata_encode_proof(PDATA_REQUEST, &proof, out);
+	return PDATA_PROOF_BYTES;
+}
+
+static bool has_reply(const struct link *l)
+{
+	return l->received > 0 || link_has_ended(l);
+}
+
+static bool request_oob(struct link *l, const void *data, uint32_t bytes)
+{
+	l->received = 0;
+	if (!link_program(l) || !link_send(l, data, bytes) || !link_wait(l, has_reply))
+		return false;
+	if (!l->received)
+		return true;
+	l->oob_connected = l->last[0] == MSG_PROOF;
+	l->event = (struct cm_event){ .type = l->oob_connected ? CM_CONNECT_RESPONSE : CM_CONNECT_ERROR,
+				      .qpn = l->grant.qp.qpn };
+	l->has_event = true;
+	l->received = 0;
+	return true;
 }
 
 bool link_request(struct link *l, const void *data, uint8_t bytes)
@@ -169,7 +240,22 @@ bool link_request(struct link *l, const void *data, uint8_t bytes)
 				   .private_data = data, .private_bytes = bytes,
 				   .initiator_depth = 1 };
 
+	if (l->r->oob)
+		return request_oob(l, data, bytes);
 	return cm_connect(l->rc.id, &p) == 0 && link_wait(l, has_event);
+}
+
+static bool program_oob(struct link *l)
+{
+	const struct frame_qp *server = &l->grant.qp;
+	struct cm_end end = { .mtu = (enum ibv_mtu)server->mtu, .qpn = server->qpn };
+	struct cm_qp_param p = { .rq_psn = l->grant.psn, .sq_psn = l->sq_psn, .remote_write = true, .own_reads = 1,
+				 .retry = { .ack_timeout = 14, .rnr_count_plus_1 = l->rnr_retries + 1u } };
+	struct cm_path path;
+
+	memcpy(end.gid.raw, server->gid, sizeof(end.gid.raw));
+	cm_make_path(&l->r->dev, &end, 0, &path);
+	return cm_program_qp(NULL, l->rc.qp, &path, &p) == 0;
 }
 
 /* Like cm_program_qp, but with one RDMA READ outstanding even if the server offers none. */
@@ -178,6 +264,8 @@ bool link_program(struct link *l)
 	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
 	struct ibv_qp_attr attr;
 
+	if (l->r->oob)
+		return program_oob(l);
 	for (int i = 0; i < 3; i++) {
 		int mask;
 
@@ -202,12 +290,12 @@ bool link_establish(struct link *l)
 {
 	l->has_event = false;
 	l->server_qpn = l->event.qpn;
-	return link_program(l) && cm_establish(l->rc.id) == 0;
+	return l->r->oob || (link_program(l) && cm_establish(l->rc.id) == 0);
 }
 
 bool link_connect(struct link *l, const struct frame_hello *hello)
 {
-	uint8_t data[PDATA_PROOF_BYTES];
+	uint8_t data[PDATA_PROOF_BYTES], bytes;
 
 	l->hello = *hello;
 	if (!link_grant(l, NULL)) {
@@ -219,8 +307,8 @@ bool link_connect(struct link *l, const struct frame_hello *hello)
 		no_answer("the server's RDMA address does not resolve");
 		return false;
 	}
-	link_proof(l, l->keys.client, rc_qpn(&l->rc), data);
-	if (link_request(l, data, sizeof(data)) && l->event.type == CM_CONNECT_RESPONSE &&
+	bytes = link_proof(l, l->keys.client, rc_qpn(&l->rc), data);
+	if (link_request(l, data, bytes) && l->event.type == CM_CONNECT_RESPONSE &&
 	    link_establish(l))
 		return true;
 	link_answer(l);
@@ -249,11 +337,6 @@ bool link_echo(struct link *l, uint32_t bytes)
 bool link_has_ended(const struct link *l)
 {
 	return l->has_event || l->wc_status != IBV_WC_SUCCESS;
-}
-
-static bool has_reply(const struct link *l)
-{
-	return l->received > 0 || link_has_ended(l);
 }
 
 bool link_works(struct link *l)
@@ -288,9 +371,22 @@ int link_one_sided(struct link *l, enum ibv_wr_opcode opcode, void *data, uint32
 	return status;
 }
 
+static bool say_goodbye(struct link *l)
+{
+	const struct msg_header h = { .type = MSG_GOODBYE, .length = MSG_HEADER_BYTES };
+	uint8_t data[MSG_HEADER_BYTES];
+
+	msg_encode(&h, data);
+	l->received = 0;
+	l->oob_connected = false;
+	return link_send(l, data, sizeof(data)) && link_wait(l, has_reply) && l->last[0] == MSG_GOODBYE;
+}
+
 bool link_disconnect(struct link *l)
 {
 	l->has_event = false;
+	if (l->r->oob)
+		return say_goodbye(l);
 	return cm_disconnect(l->rc.id) == 0 && wait_event(l, CM_DISCONNECTED);
 }
 

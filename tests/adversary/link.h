@@ -32,6 +32,7 @@ struct link {
 	uint32_t claimed_qpn;		/* the QP number that the request claims; 0: the real one */
 	uint8_t rnr_retries;		/* programmed into the QP; 7: retry without end */
 	bool hoards;			/* does not repost receives after use */
+	bool oob_connected, probed;	/* out of band: the server's PROOF came; link_wait has sent its echo */
 	uint32_t server_qpn;
 	/* results */
 	struct cm_event event;		/* the last event that no step waited for */
@@ -47,20 +48,23 @@ int link_new(struct rogue *r, struct link *l) __attribute__((warn_unused_result)
 /* The same with other sizes: messages that can be posted at once, receives for replies, bytes of each. */
 int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t receives, uint32_t buf_bytes)
 	__attribute__((warn_unused_result));
-/* Frees everything that exists, without telling the server. */
+/* Frees everything that exists. The server is told by the kernel, and out of band by a GOODBYE. */
 void link_free(struct link *l);
 
 /* Connects TLS from `source` (NULL: the device's address) and sends HELLO. On success the keys and the grant are known
  * and TLS stays open; otherwise returns false with the reason in l->reply. */
 bool link_grant(struct link *l, const char *source) __attribute__((warn_unused_result));
 
-/* Makes a QP, and a CM id that is resolved to the granted address, with `port` unless 0. */
+/* Makes a QP, and a CM id that is resolved to the granted address, with `port` unless 0. Out of band there is nothing
+ * to do, because the HELLO named a QP. */
 bool link_resolve(struct link *l, uint16_t port) __attribute__((warn_unused_result));
 
-/* Writes correct private data, for the caller to corrupt: a proof with `key` for the QP number `qpn`. */
-void link_proof(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t out[PDATA_PROOF_BYTES]);
+/* Writes correct private data, for the caller to corrupt: a proof with `key` for the QP number `qpn`. Out of band, the
+ * message PROOF. Returns its length. */
+uint8_t link_proof(struct link *l, const uint8_t *key, uint32_t qpn, uint8_t out[PDATA_PROOF_BYTES]);
 
-/* Sends the request with this private data and waits for the answer, which is left in l->event. */
+/* Sends the request with this private data and waits for the answer, which is left in l->event. Out of band it programs
+ * the QP and sends the data as the first message; the server's PROOF counts as CM_CONNECT_RESPONSE. */
 bool link_request(struct link *l, const void *data, uint8_t bytes) __attribute__((warn_unused_result));
 
 /* Takes the QP from RESET to RTS; the peer sends from l->grant.psn, and this end from l->sq_psn. */
@@ -79,7 +83,9 @@ bool link_echo(struct link *l, uint32_t bytes) __attribute__((warn_unused_result
 /* True if an echo comes back. */
 bool link_works(struct link *l) __attribute__((warn_unused_result));
 
-/* Runs until `done(l)` holds; false after the time limit. */
+/* Runs until `done(l)` holds; false after the time limit. Out of band a server that ends the connection sends nothing,
+ * so an echo is sent when nothing has come for a while; a server that no longer acknowledges it counts as
+ * CM_DISCONNECTED. */
 bool link_wait(struct link *l, bool (*done)(const struct link *l));
 bool link_has_ended(const struct link *l);	/* an event or a failed completion came */
 

@@ -28,7 +28,7 @@ enum { EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 struct settings {
 	const char *ca, *cert, *key, *source;
 	uint64_t timeout_ns;
-	int log_level, transport;
+	int log_level, transport, connect;
 	bool check;
 };
 
@@ -41,6 +41,8 @@ static const struct opt options[] = {
 	  .help = "Client certificate." },
 	{ .name = "check", .type = OPT_FLAG, .offset = AT(check),
 	  .help = "After each mode, connect as one should and get an echo." },
+	{ .name = "connect", .type = OPT_CHOICE, .offset = AT(connect), .choices = connect_way_names,
+	  .metavar = "WAY", .def = "cm", .help = "How RDMA connections are made." },
 	{ .name = "key", .type = OPT_STRING, .offset = AT(key), .metavar = "FILE",
 	  .help = "Private key of --cert." },
 	{ .name = "log-level", .type = OPT_CHOICE, .offset = AT(log_level), .choices = log_level_names,
@@ -132,8 +134,9 @@ static int prepare(struct rogue *r, const struct settings *set)
 	}
 	r->dev.addr = local;
 	r->transport = (enum transport)set->transport;
+	r->oob = set->connect == CONNECT_OOB;
 	wire_use(r->transport);
-	if (r->transport == TRANSPORT_RDMA && dev_open(&local, NULL, &r->dev, err, sizeof(err))) {
+	if (r->transport == TRANSPORT_RDMA && dev_open(&local, NULL, true, &r->dev, err, sizeof(err))) {
 		fprintf(stderr, "rogue: %s\n", err);
 		return EXIT_ENVIRONMENT;
 	}

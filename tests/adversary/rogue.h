@@ -23,6 +23,7 @@ struct rogue {
 	struct tls_ctx *tls_ctx;
 	struct tls_session *session;	/* offered in every handshake; NULL: none */
 	enum transport transport;
+	bool oob;		/* RDMA connections are made out of band, where a mode can do so */
 	bool narrow;		/* new connections get the smallest receive buffer */
 	struct dev dev;		/* the device that reaches the server; over sockets only its address is set */
 };

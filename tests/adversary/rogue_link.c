@@ -25,12 +25,30 @@ enum spoil {
 
 #define PRIVATE_BYTES 56	/* the most that a REQ can carry */
 
+/* Corrupts the message that is a request out of band. Returns its length. */
+static uint8_t spoil_message(enum spoil how, uint8_t *out)
+{
+	struct msg_header h = { .type = how == SPOIL_KIND ? MSG_REPLY : MSG_PROOF,
+				.flags = how == SPOIL_VERSION,
+				.length = MSG_PROOF_BYTES - (how == SPOIL_LENGTH) };
+
+	msg_encode(&h, out);
+	out[MSG_PROOF_BYTES - 1] ^= how == SPOIL_HMAC;
+	if (how == SPOIL_GARBAGE)
+		memset(out, 0xa5, MSG_PROOF_BYTES);
+	return how == SPOIL_NO_DATA ? 0 : MSG_PROOF_BYTES - (how == SPOIL_CUT);
+}
+
 /* Writes a request's private data with one fault. Returns its length. */
 static uint8_t private_data(struct link *l, enum spoil how, uint8_t out[PRIVATE_BYTES])
 {
 	const uint8_t *key = how == SPOIL_KEY ? l->keys.server : l->keys.client;
 
+	if (l->r->oob && how == SPOIL_SESSION)
+		l->grant.session[0] ^= 0x55;
 	link_proof(l, key, rc_qpn(&l->rc) + (how == SPOIL_QPN), out);
+	if (l->r->oob)
+		return spoil_message(how, out);
 	switch (how) {
 	case SPOIL_SESSION: out[4] ^= 0x55; break;
 	case SPOIL_HMAC: out[PDATA_PROOF_BYTES - 1] ^= 1; break;
@@ -252,7 +270,8 @@ static int do_never_establish(struct link *l, const struct mode *m)
 	return l->has_event ? answer("given up") : no_answer("the server still waits");
 }
 
-/* Claims another connection's QP number, as its owner would after a crash: the kernel ends that connection. */
+/* Claims another connection's QP number, as its owner would after a crash: the kernel ends that connection. Out of band
+ * the server's packets then go to the owner, which drops them for their PSN. */
 static int do_stolen_qpn(struct link *l, const struct mode *m)
 {
 	struct link thief;
@@ -263,15 +282,17 @@ static int do_stolen_qpn(struct link *l, const struct mode *m)
 		return ROGUE_NO_ANSWER;
 	if (link_new(l->r, &thief))
 		return no_answer("no verbs resources");
+	thief.claimed_qpn = rc_qpn(&l->rc);
 	if (!link_grant(&thief, NULL) || !link_resolve(&thief, 0)) {
 		status = no_answer("the second connection was not granted");
 	} else {
 		uint8_t data[PDATA_PROOF_BYTES];
+		uint8_t bytes = link_proof(&thief, thief.keys.client, thief.claimed_qpn, data);
 
-		thief.claimed_qpn = rc_qpn(&l->rc);
-		link_proof(&thief, thief.keys.client, thief.claimed_qpn, data);
-		(void)!link_request(&thief, data, sizeof(data));
-		status = link_answer(&thief);
+		(void)!link_request(&thief, data, bytes);
+		status = l->r->oob ? answer("the thief %s, the owner's connection %s",
+					    thief.oob_connected ? "is connected" : "gets nothing",
+					    link_works(l) ? "works" : "is broken") : link_answer(&thief);
 	}
 	link_free(&thief);
 	return status;
@@ -285,7 +306,9 @@ static int do_wrong_psn(struct link *l, const struct mode *m)
 	if (!link_grant(l, NULL))
 		return wire_answer(&l->reply);
 	l->sq_psn = (l->sq_psn + 0x10000) & PSN_MASK;
-	if (!request(l, 0, SPOIL_NOTHING) || !link_establish(l) || !link_echo(l, 64))
+	/* Out of band the request itself is a message. */
+	if (!request(l, 0, SPOIL_NOTHING) ||
+	    (l->wc_status == IBV_WC_SUCCESS && (!link_establish(l) || !link_echo(l, 64))))
 		return no_answer("not connected");
 	link_wait(l, replied);
 	if (l->received)

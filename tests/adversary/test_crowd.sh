@@ -5,7 +5,7 @@
 . tests/soft_roce/lib.sh
 
 greedy=10.77.0.2 # the attacker's address, in addition to that of the clients and the server
-how=() # further options of the clients
+how=() # further options of the clients and the attacker
 
 # Starts seven clients at once, each with one message. Sets $in (how many got in) and $slowest_ms.
 seven() { # SERVER
@@ -27,12 +27,12 @@ seven() { # SERVER
 # While the attacker runs, seven clients must get in, at most $late_ms later than twice the time that they took alone.
 crowded() { # SERVER MODE SAYS
     local text
-    start greedy "$programs/rogue" "${tls_options[@]}" --source $greedy "$host" "${port[$1]}" "$2"
+    start greedy "$programs/rogue" "${tls_options[@]}" "${how[@]}" --source $greedy "$host" "${port[$1]}" "$2"
     wait_until 240 has_line_or_gone greedy "$3" || not_ok "$2 begins" "$(<"${logs[greedy]}")"
     seven "$1"
     text="$in of 7 clients get in, the slowest after $slowest_ms ms"
     if ((in == 7 && slowest_ms <= 2 * alone_ms + late_ms)); then
-        ok "$2 from one address, $text (alone $alone_ms ms)"
+        ok "$2${how[*]+ ${how[*]}} from one address, $text (alone $alone_ms ms)"
     else
         not_ok "$2 from one address" "$text; alone $alone_ms ms"
     fi
@@ -59,7 +59,7 @@ crowded main crowd-half=1100 '1100 connections'
 crowded main crowd-drip=1100 '1100 connections'
 crowded main crowd-grants 'granted'
 how=(--connect oob)
-crowded main crowd-grants-oob 'granted'
+crowded main crowd-grants 'granted'
 how=()
 counted "what made room is counted" main 'events.closed.crowded_out>=100' events.refused.full
 

@@ -62,9 +62,27 @@ ends "SIGTERM: the server ends when its client has left" main 20 0 'stopped'
 
 start_server both --threads 1 --max-clients 32
 remember_start both
-loads compared both --connect oob --steps 8 --warmup 0 --duration 0.5
+loads beside both --connect oob --steps 8 --warmup 0 --duration 0.5
 serves "a client with rdmacm beside" both
 serves "a client without it" both --connect oob
 all_back "everything is back at a server for both" both
 stop_server both
+
+# ---- where there is no /dev/infiniband/rdma_cm, as in a container
+
+for program in rdma_server rdma_client; do
+    cat >"$tmp/without-$program" <<END
+#!/bin/bash
+[[ \${IN_MOUNTS:-} ]] || IN_MOUNTS=1 exec unshare --mount "\$0" "\$@"
+d=\$(mktemp -d) && cp -a /dev/infiniband/uverbs* "\$d" && mount --bind "\$d" /dev/infiniband &&
+    exec "$PWD/$bin$program" "\$@"
+END
+    chmod +x "$tmp/without-$program"
+done
+bin=$tmp/without-
+start_server alone --threads 1 --max-clients 8 --connect oob
+serves "without the connection manager" alone --connect oob
+use_client alone
+gives "a client with rdmacm says what it lacks" 3 'cannot open the RDMA device.*--connect oob needs no rdma_ucm' "${rdma_client[@]}" --count 1 "$host" ping
+stop_server alone
 finish

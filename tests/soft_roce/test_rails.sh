@@ -28,6 +28,7 @@ is "each shard has an RDMA port" "$(tr , '\n' <<<"${rdma_ports[main]}" | sort -u
 remember_start main
 for host in "${rails[@]}"; do
     serves "ping over $host" main
+    serves "ping over $host, out of band" main --connect oob
 done
 for rail in 0 1; do
     host=${rails[rail]}

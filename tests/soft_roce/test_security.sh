@@ -301,7 +301,7 @@ used+=(outstanding never-stops)
 # By test_credits.
 used+=(unsolicited-flood echo-flood never-receives)
 # By test_crowd.
-used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-grants-oob crowd-busy)
+used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy)
 # By tests/nodes/test_long_packets.
 used+=(packets-guess packets-guess-write packets-exact packets-exact-write)
 # By tests/soak.

@@ -190,11 +190,74 @@ TEST(goodbye__of_a_server_that_drains__answered_and_acknowledged_first)
 	client_assert_all_back();
 }
 
+/* Both ends say goodbye at once: nothing answers ours, so it has to be sent before the queue pair goes to ERR. */
+TEST(goodbye__crosses_that_of_a_server_that_drains__sent_first)
+{
+	struct msg_header h = { .type = MSG_GOODBYE, .length = MSG_HEADER_BYTES, .sequence = REFUSE_DRAINING };
+	struct client_conn *c = at_live();
+	uint8_t data[MSG_HEADER_BYTES];
+
+	client_close(c);
+	msg_encode(&h, data);
+	assert_true(fake_deliver(c->link.rc.qp, data, sizeof(data)));
+	client_turn();
+	assert_int_equal(fake_qp_state(c->link.rc.qp), IBV_QPS_RTS);
+	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS);
+	client_until(cli.closed == 1);
+	client_assert_all_back();
+}
+
+/* The server may have taken the proof, and then holds a connection that nobody uses. */
+TEST(proof__of_the_server_comes_too_late__goodbye)
+{
+	struct client_conn *c = at_proof();
+
+	client_expire(c);
+	assert_int_equal(c->state, CLIENT_ST_CLOSING);
+	assert_int_equal(last_post()->head[0], MSG_GOODBYE);
+	deliver(c, MSG_PROOF, NULL, 0);
+	assert_int_equal(cli.closed, 0);
+	deliver(c, MSG_GOODBYE, NULL, 0);
+	client_until(cli.closed == 1);
+	client_assert_failed(STAGE_QP_EXCHANGE, FAIL_TIMEOUT, 0);
+	client_assert_all_back();
+}
+
 TEST(failed_request__no_goodbye__closed)
 {
 	struct client_conn *c = at_live();
 
 	client_rig_send(c, 64, 1);
+	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_RETRY_EXC_ERR);
+	client_until(cli.closed == 1);
+	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
+	client_assert_all_back();
+}
+
+static void look_at_all(void)
+{
+	for (uint32_t i = 0; i < cli.cfg.max_conns; i++)
+		client_oob_look(cli.ctx);
+}
+
+/* The server's device acknowledged the message, and its process died before it answered. */
+TEST(server__silent__probed_and_lost_if_it_is_gone)
+{
+	struct client_conn *c = at_live();
+	uint32_t n;
+
+	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS);
+	look_at_all();
+	look_at_all();
+	fake_posts_forget();
+	client_rig_send(c, 64, 1);
+	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS);
+	client_turn();
+	look_at_all();
+	(void)fake_posts(&n);
+	assert_int_equal(n, 2);
+	assert_int_equal(last_post()->opcode, IBV_WR_RDMA_WRITE);
+	assert_int_equal(last_post()->length, 0);
 	fake_complete_sends(c->link.rc.qp, 9, IBV_WC_RETRY_EXC_ERR);
 	client_until(cli.closed == 1);
 	client_assert_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR);
@@ -209,6 +272,7 @@ TEST(proof__of_the_server__anything_else_ends_it)
 
 		hmac(i == 0 ? cli.keys.client : cli.keys.server, proof);
 		proof[31] ^= i == 1;
+		fake_complete_sends(c->link.rc.qp, 9, IBV_WC_SUCCESS);
 		deliver(c, i == 2 ? MSG_REPLY : MSG_PROOF, proof, i == 3 ? 31 : 32);
 		client_until(cli.closed == 1);
 		client_assert_failed(STAGE_QP_EXCHANGE, FAIL_PROTOCOL, PROTO_BAD_PROOF);

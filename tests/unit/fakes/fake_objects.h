@@ -82,6 +82,7 @@ struct fake_id {
 	struct fake_id *other;	/* the other end's */
 	uint32_t qpn;		/* of its queue pair, once it is known */
 	bool listens, disconnected;
+	bool is_anchor;		/* bound to an address, and neither listening nor resolved: see dev.h */
 	struct fake_id *next;
 };
 

@@ -41,7 +41,6 @@ void fake_rdmacm_reset(void)
 	fake_cm.sq_psn = 0xc0ffee;
 	fake_cm.rq_psn = 0xdecade;
 	fake_cm.global_route = true;
-	fake_cm.devices = 1;
 	ids = NULL;
 	n_calls = n_acked = 0;
 	memset(counts, 0, sizeof(counts));
@@ -310,7 +309,7 @@ struct fake_id *fake_first_id(void)
 struct rdma_cm_id *fake_cm_id(uint32_t n)
 {
 	for (struct fake_id *i = ids; i; i = i->next)
-		if (i->id.channel && n-- == 0)
+		if (!i->is_anchor && n-- == 0)
 			return &i->id;
 	return NULL;
 }
@@ -344,6 +343,7 @@ int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *sa)
 	if (outcome("rdma_bind_addr"))
 		return -1;
 	bind_to(id, sa);
+	((struct fake_id *)id)->is_anchor = true;
 	return 0;
 }
 
@@ -354,6 +354,7 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 		return -1;
 	note(FAKE_CM_LISTEN, id)->number = backlog;
 	((struct fake_id *)id)->listens = true;
+	((struct fake_id *)id)->is_anchor = false;
 	tell(fake_cm_last(FAKE_CM_LISTEN));
 	return 0;
 }
@@ -503,26 +504,4 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 		errno = EINVAL;
 		return -1;
 	}
-}
-
-struct ibv_context **rdma_get_devices(int *n)
-{
-	FAKE_GUARD;
-	struct ibv_context **list;
-
-	if (outcome("rdma_get_devices"))
-		return NULL;
-	list = calloc((size_t)fake_cm.devices + 1, sizeof(*list));
-	for (int i = 0; i < fake_cm.devices; i++)
-		list[i] = fake_context();
-	*n = fake_cm.devices;
-	fake_count("device lists", 1);
-	return list;
-}
-
-void rdma_free_devices(struct ibv_context **list)
-{
-	FAKE_GUARD;
-	free(list);
-	fake_count("device lists", -1);
 }

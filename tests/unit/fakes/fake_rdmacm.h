@@ -20,7 +20,6 @@ struct fake_cm {
 	uint32_t sq_psn, rq_psn;	/* what the CM would use [0xc0ffee, 0xdecade] */
 	bool global_route;		/* the path has a GRH, as RoCE always does [true] */
 	struct addr path_peer;		/* destination GID; len 0: the id's peer address [len 0] */
-	int devices;			/* that rdma_get_devices shows [1] */
 	/* Connections lead to listeners in this process, and what is sent over them arrives: events come by themselves
 	 * [false] */
 	bool wire;
@@ -56,7 +55,7 @@ struct fake_cm_call {
 const struct fake_cm_call *fake_cm_last(enum fake_cm_op op);
 uint32_t fake_cm_calls(enum fake_cm_op op);
 
-/* The i-th id that exists and belongs to a channel, newest first; NULL beyond the last. */
+/* The i-th id that exists, newest first, without those that only keep a device open; NULL beyond the last. */
 struct rdma_cm_id *fake_cm_id(uint32_t i);
 uint32_t fake_cm_ids(void);
 

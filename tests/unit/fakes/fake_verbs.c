@@ -22,6 +22,7 @@
 #undef ibv_reg_mr
 
 struct fake_device fake_device;
+void (*fake_moved)(struct ibv_qp *qp, enum ibv_qp_state to, uint32_t sq_psn, uint32_t rq_psn);
 
 static struct ibv_device device;
 static struct ibv_context context;
@@ -68,6 +69,7 @@ static void default_device(void)
 	fake_device.gids[0].gid_type = IBV_GID_TYPE_ROCE_V2;
 	memcpy(fake_device.gids[0].gid.raw, gid, sizeof(gid));
 	fake_device.n_gids = 1;
+	fake_device.devices = 1;
 }
 
 void fake_verbs_reset(void)
@@ -120,6 +122,53 @@ static void unmake(const char *kind, void *object)
 {
 	fake_count(kind, -1);
 	free(object);
+}
+
+#undef ibv_get_device_list
+struct ibv_device **ibv_get_device_list(int *n)
+{
+	FAKE_GUARD;
+	struct ibv_device **list;
+	int e = fake_fails("ibv_get_device_list");
+
+	if (e) {
+		errno = e;
+		return NULL;
+	}
+	list = calloc((size_t)fake_device.devices + 1, sizeof(*list));
+	for (int i = 0; i < fake_device.devices; i++)
+		list[i] = context.device;
+	*n = fake_device.devices;
+	fake_count("device lists", 1);
+	return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	FAKE_GUARD;
+	unmake("device lists", list);
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *d)
+{
+	FAKE_GUARD;
+	int e = fake_fails("ibv_open_device");
+
+	(void)d;
+	if (e) {
+		errno = e;
+		return NULL;
+	}
+	fake_count("open devices", 1);
+	return &context;
+}
+
+int ibv_close_device(struct ibv_context *ctx)
+{
+	FAKE_GUARD;
+	(void)ctx;
+	fake_count("open devices", -1);
+	return 0;
 }
 
 const char *ibv_get_device_name(struct ibv_device *d)
@@ -481,6 +530,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	((struct fake_cq *)qp->recv_cq)->qps--;
 	if (qp->srq)
 		((struct fake_srq *)qp->srq)->qps--;
+	if (fake_moved)
+		fake_moved(qp, IBV_QPS_RESET, 0, 0);
 	free(q->sends);
 	unmake("queue pairs", q);
 	return 0;
@@ -566,6 +617,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		fake_forget_sends(q);
 		q->remote = 0;
 	}
+	if (fake_moved)
+		fake_moved(qp, q->state, q->attr.sq_psn, q->attr.rq_psn);
 	return 0;
 }
 

@@ -29,6 +29,7 @@ struct fake_device {
 	uint32_t psn_skew;		/* added to the sq_psn that ibv_query_qp reports */
 	struct ibv_gid_entry gids[4];
 	uint32_t n_gids;
+	int devices;			/* that ibv_get_device_list shows [1] */
 };
 extern struct fake_device fake_device;
 
@@ -65,6 +66,9 @@ struct fake_modify {
 	struct ibv_qp_attr attr;
 };
 const struct fake_modify *fake_modifies(uint32_t *n);
+/* Told of every transition, with the PSNs that the queue pair has, and with IBV_QPS_RESET when it is destroyed, if it
+ * is not NULL. */
+extern void (*fake_moved)(struct ibv_qp *qp, enum ibv_qp_state to, uint32_t sq_psn, uint32_t rq_psn);
 /* The last transition of this QP to `state`, or NULL. */
 const struct fake_modify *fake_modified_to(uint32_t qpn, enum ibv_qp_state state);
 

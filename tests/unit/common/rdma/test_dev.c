@@ -62,9 +62,9 @@ static void assert_no_local(const char *name, const char *word)
 TEST(count__devices__as_listed)
 {
 	assert_int_equal(dev_count(), 1);
-	fake_cm.devices = 3;
+	fake_device.devices = 3;
 	assert_int_equal(dev_count(), 3);
-	fake_fail_next("rdma_get_devices", ENODEV);
+	fake_fail_next("ibv_get_device_list", ENODEV);
 	assert_int_equal(dev_count(), 0);
 }
 
@@ -112,9 +112,9 @@ TEST(local_addr__nothing_usable__says_what_to_do)
 	assert_no_local(NULL, "--bind");
 	assert_no_local("fake0", "RDMA device fake0");
 	assert_no_local("mlx5_7", "--device mlx5_7: no such");
-	fake_cm.devices = 0;
+	fake_device.devices = 0;
 	assert_no_local(NULL, "scripts/softroce");
-	fake_fail_next("rdma_get_devices", ENODEV);
+	fake_fail_next("ibv_get_device_list", ENODEV);
 	assert_no_local(NULL, "scripts/softroce");
 }
 
@@ -134,7 +134,7 @@ TEST(open__address_of_a_device__described)
 	struct addr local = unit_addr("127.0.0.1", 7471);
 	struct dev d;
 
-	assert_int_equal(dev_open(&local, "fake0", &d, err, sizeof(err)), 0);
+	assert_int_equal(dev_open(&local, "fake0", true, &d, err, sizeof(err)), 0);
 	assert_ptr_equal(d.ctx, fake_context());
 	assert_string_equal(d.name, "fake0");
 	assert_int_equal(d.port_num, 1);
@@ -170,7 +170,7 @@ static void assert_open_fails(const char *name, int ret, const char *word)
 	struct addr local = unit_addr("10.0.0.1", 0);
 	struct dev d;
 
-	assert_int_equal(dev_open(&local, name, &d, err, sizeof(err)), ret);
+	assert_int_equal(dev_open(&local, name, true, &d, err, sizeof(err)), ret);
 	assert_says(err, word);
 	assert_int_equal(fake_objects(), 0);
 }
@@ -192,13 +192,41 @@ TEST(open__each_way_to_fail__released_and_explained)
 	assert_open_fails(NULL, -ENODEV, "no RDMA device has address 10.0.0.1");
 }
 
+/* As where there is no /dev/infiniband/rdma_cm, and in a container whose addresses the connection manager rejects. */
+TEST(open__without_librdmacm__by_the_gid_table)
+{
+	static const struct {
+		const char *call;
+		int err;
+	} cases[] = { { "rdma_create_id", ENODEV }, { "rdma_bind_addr", EADDRNOTAVAIL } };
+	struct addr local = unit_addr("127.0.0.1", 7471), other = unit_addr("10.0.0.1", 0);
+	struct dev d;
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		fake_fail_next(cases[i].call, cases[i].err);
+		assert_int_equal(dev_open(&local, "fake0", false, &d, err, sizeof(err)), 0);
+		assert_null(d.anchor);
+		assert_ptr_equal(d.ctx, fake_context());
+		assert_int_equal(d.port_num, 1);
+		assert_memory_equal(d.gid.raw, fake_device.gids[0].gid.raw, sizeof(d.gid.raw));
+		dev_close(&d);
+		assert_int_equal(fake_objects(), 0);
+	}
+	fake_fail_next("rdma_create_id", ENODEV);
+	assert_int_equal(dev_open(&local, NULL, true, &d, err, sizeof(err)), -ENODEV);
+	fake_cm.no_device = true;
+	assert_int_equal(dev_open(&other, NULL, false, &d, err, sizeof(err)), -ENODEV);
+	fake_fail_next("ibv_open_device", EACCES);
+	assert_int_equal(dev_open(&local, NULL, false, &d, err, sizeof(err)), -ENODEV);
+}
+
 TEST(json__open_device__name_link_and_limits)
 {
 	struct addr local = unit_addr("127.0.0.1", 0);
 	struct dev d;
 	json_t *o;
 
-	assert_int_equal(dev_open(&local, NULL, &d, err, sizeof(err)), 0);
+	assert_int_equal(dev_open(&local, NULL, true, &d, err, sizeof(err)), 0);
 	o = dev_json(&d);
 	assert_non_null(o);
 	assert_string_equal(json_string_value(json_object_get(o, "name")), "fake0");
@@ -218,7 +246,7 @@ static int fit(const struct cm_fabric *f, struct dev *d)
 {
 	struct addr local = unit_addr("127.0.0.1", 0);
 
-	assert_int_equal(dev_open(&local, NULL, d, err, sizeof(err)), 0);
+	assert_int_equal(dev_open(&local, NULL, true, d, err, sizeof(err)), 0);
 	return dev_fit_fabric(d, f, err, sizeof(err));
 }
 

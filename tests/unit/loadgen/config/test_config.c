@@ -13,7 +13,7 @@
 #include "common/base/utf8.h"
 #include "common/rdma/pump.h"
 #include "common/wire/frame.h"
-#include "tests/unit/fakes/fake_rdmacm.h"
+#include "tests/unit/fakes/fake_verbs.h"
 
 static void assert_steps(const uint64_t *steps, size_t n)
 {
@@ -149,11 +149,11 @@ TEST_WITH(transport__auto__rdma_where_there_is_a_device, options_reset, NULL)
 {
 	options_taken("");
 	assert_int_equal(options.transport, TRANSPORT_RDMA);
-	fake_cm.devices = 1;
+	fake_device.devices = 1;
 	options_taken("--transport auto");
 	assert_int_equal(options.transport, TRANSPORT_RDMA);
 	assert_false(options.fell_back);
-	fake_cm.devices = 0;
+	fake_device.devices = 0;
 	options_taken("--transport auto");
 	assert_int_equal(options.transport, TRANSPORT_TCP);
 	assert_true(options.fell_back);
@@ -163,7 +163,7 @@ TEST_WITH(transport__auto__rdma_where_there_is_a_device, options_reset, NULL)
 	options_refused("--lead --server x", "--lead: needs --hosts");
 	options_refused("--transport auto --hosts 2 --lead --server x",
 			"--transport auto: cannot be combined with several load hosts");
-	fake_cm.devices = 1;
+	fake_device.devices = 1;
 }
 
 TEST_WITH(transport__sockets__no_region_and_no_device, options_reset, NULL)

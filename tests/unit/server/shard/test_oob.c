@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "common/rdma/qp_pool.h"
 #include "common/rdma/region.h"
+#include "common/tls/tls.h"
 #include "common/wire/msg.h"
 #include "server/tables/session.h"
 #include "tests/unit/fakes/fake_core.h"
@@ -40,6 +42,17 @@ static void deliver(const struct peer *p, enum msg_type type, const uint8_t *res
 	if (bytes)
 		memcpy(data + MSG_HEADER_BYTES, rest, bytes);
 	assert_true(fake_deliver(qp_of(p), data, h.length));
+	server_turn();
+}
+
+static void deliver_with_immediate(const struct peer *p, const uint8_t proof[AUTH_HMAC_BYTES])
+{
+	const struct msg_header h = { .type = MSG_PROOF, .length = MSG_PROOF_BYTES };
+	uint8_t data[MSG_PROOF_BYTES];
+
+	msg_encode(&h, data);
+	memcpy(data + MSG_HEADER_BYTES, proof, AUTH_HMAC_BYTES);
+	assert_true(fake_deliver_imm(qp_of(p), data, sizeof(data), 1));
 	server_turn();
 }
 
@@ -85,7 +98,7 @@ SERVED_TEST(hello__queue_pair_programmed_before_the_grant)
 	assert_int_equal(rtr->attr.path_mtu, IBV_MTU_512);
 	assert_int_equal(rtr->attr.rq_psn, p.psn);
 	assert_memory_equal(rtr->attr.ah_attr.grh.dgid.raw, peer_qp(&p).gid, FRAME_GID_BYTES);
-	assert_int_equal(rtr->attr.qp_access_flags, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(rtr->attr.qp_access_flags, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	assert_int_equal(rts->attr.sq_psn, p.grant.psn);
 	assert_int_equal(p.grant.qp.mtu, IBV_MTU_1024);
 	assert_int_equal(p.grant.qp.reads, 0);
@@ -156,7 +169,7 @@ SERVED_TEST(first_message__anything_but_the_proof__ends_it)
 		hmac(&p, i == 0 ? p.keys.server : p.keys.client, proof);
 		proof[31] ^= i == 1;
 		if (i == 4)
-			assert_true(fake_deliver_imm(qp_of(&p), proof, sizeof(proof), 1));
+			deliver_with_immediate(&p, proof);
 		deliver(&p, i == 2 ? MSG_ECHO : MSG_PROOF, proof, i == 3 ? 31 : 32);
 		assert_int_equal(server_failed(STAGE_QP_EXCHANGE, FAIL_PROTOCOL, PROTO_BAD_PROOF), (uint64_t)i + 1);
 		assert_int_equal(server_n(CONN_ST_LIVE), 0);
@@ -251,6 +264,43 @@ SERVED_TEST(goodbye__client_gone_before_the_answer__has_left)
 	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_WC_STATUS, IBV_WC_RETRY_EXC_ERR), 0);
 }
 
+/* The client dies before it has the answer, and its device does not say so. */
+SERVED_TEST(goodbye__answer_never_acknowledged__has_left_after_a_while)
+{
+	struct peer p;
+
+	go_live(&p, 0);
+	deliver(&p, MSG_GOODBYE, NULL, 0);
+	server_expire(server_only(CONN_ST_LIVE));
+	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 1);
+	assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_TIMEOUT, 0), 0);
+}
+
+/* A GOODBYE takes no credit, and gives none to other messages. */
+SERVED_TEST(credits__all_in_flight__a_goodbye_may_follow_and_nothing_else)
+{
+	for (int i = 0; i < 2; i++) {
+		struct msg_header h = { .type = MSG_ECHO, .length = MSG_HEADER_BYTES };
+		uint8_t data[MSG_HEADER_BYTES];
+		struct peer p;
+
+		go_live(&p, 0);
+		acknowledge(&p);
+		msg_encode(&h, data);
+		for (int n = 0; n < p.grant.credits + (i == 0); n++)
+			assert_true(fake_deliver(qp_of(&p), data, sizeof(data)));
+		if (i == 1) {
+			deliver(&p, MSG_GOODBYE, NULL, 0);
+			acknowledge(&p);
+			assert_int_equal(server_closed(CLOSE_PEER_LEFT), 1);
+		} else {
+			server_turn();
+		}
+		assert_int_equal(server_failed(STAGE_TRAFFIC, FAIL_PROTOCOL, PROTO_CREDITS), 1);
+		server_turns(2);
+	}
+}
+
 SERVED_TEST(goodbye__of_a_client_with_rdmacm__protocol)
 {
 	struct msg_header h = { .type = MSG_GOODBYE, .length = MSG_HEADER_BYTES };
@@ -282,6 +332,22 @@ TEST(sessions__of_one_address__leave_queue_pairs_to_others)
 	assert_int_equal(addr_parse("127.0.0.2", 0, &p[0].rdma), 0);
 	assert_int_equal(peer_say_hello(&p[0], OOB), FRAME_GRANT);
 	peer_close(&p[0]);
+}
+
+/* Clients that speak only TLS must not put the queue pairs of all to rest. */
+SERVED_TEST(hello__cut_off_before_the_grant__queue_pair_does_not_rest)
+{
+	uint32_t available = qp_pool_available(srv.shard->qps);
+	struct peer p;
+
+	peer_shake_hands(&p);
+	assert_int_equal(shutdown(tls_fd(server_only(CONN_ST_HELLO)->io.tls), SHUT_WR), 0);
+	peer_hello(&p, OOB);
+	server_turns(2);
+	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_ERRNO, EPIPE), 1);
+	peer_abort(&p);
+	server_rest(0);
+	assert_int_equal(qp_pool_available(srv.shard->qps), available);
 }
 
 TEST_EACH(server_rig_init, server_rig_stop)
