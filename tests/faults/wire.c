@@ -47,10 +47,10 @@ struct sent {
 	void *to;	/* destination of a READ */
 };
 
-/* A connection, or a listener. */
+/* A connection, or a listener. Out of band it has a queue pair and no id. */
 struct link {
 	TAILQ_ENTRY(link) entry;
-	struct rdma_cm_id *id;		/* NULL: a connection whose REQ has not come yet */
+	struct rdma_cm_id *id;		/* NULL without `qp`: a connection whose REQ has not come yet */
 	struct rdma_cm_id *listener;	/* of a connection without an id */
 	bool listens, established, told_end, asked_end, hung_up;
 	int fd;
@@ -99,16 +99,17 @@ static void link_free(struct link *l)
 	free(l);
 }
 
-/* FAKE_NET separates the networks of tests that run at the same time. */
-static socklen_t name_of(uint16_t port, struct sockaddr_un *out)
+/* The name of an RDMA port, or with 0 of a queue pair, by the PSNs that it sends and expects, which no other has.
+ * FAKE_NET separates the networks of tests that run at the same time. */
+static socklen_t name_of(uint16_t port, uint32_t sq_psn, uint32_t rq_psn, struct sockaddr_un *out)
 {
 	const char *net = getenv("FAKE_NET");
 
 	memset(out, 0, sizeof(*out));
 	out->sun_family = AF_UNIX;
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "rampart-%s-%u",
-					    net ? net : "", port));
+			   (size_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "rampart-%s-%u-%u-%u",
+					    net ? net : "", port, sq_psn, rq_psn));
 }
 
 static void put(struct link *l, struct packet *p, const void *data)
@@ -126,6 +127,45 @@ static void put_type(struct link *l, enum packet_type type)
 	put(l, &(struct packet){ .type = type }, NULL);
 }
 
+static struct link *link_of_qp(const struct ibv_qp *qp)
+{
+	struct link *l;
+
+	TAILQ_FOREACH(l, &links, entry)
+		if (l->qp == qp)
+			break;
+	return l;
+}
+
+/* Out of band the server programs its queue pair first, so whoever finds no other end waits for it. With an id, put_cm
+ * pairs the queue pairs. */
+static void pair(struct ibv_qp *qp, uint32_t sq_psn, uint32_t rq_psn)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name;
+	struct link *l;
+
+	if (connect(fd, (struct sockaddr *)&name, name_of(0, rq_psn, sq_psn, &name)) == 0) {
+		link_new(NULL, fd)->qp = qp;
+		return;
+	}
+	if (bind(fd, (struct sockaddr *)&name, name_of(0, sq_psn, rq_psn, &name)) || listen(fd, 1))
+		fake_violation("the wire of the fakes cannot wait for a queue pair: %s", strerror(errno));
+	l = link_new(NULL, fd);
+	l->qp = qp;
+	l->listens = true;
+}
+
+static void on_moved(struct ibv_qp *qp, enum ibv_qp_state to, uint32_t sq_psn, uint32_t rq_psn)
+{
+	struct link *l = link_of_qp(qp);
+
+	if (!l && to == IBV_QPS_RTS)
+		pair(qp, sq_psn, rq_psn);
+	else if (l && !l->id && to == IBV_QPS_RESET)
+		link_free(l);
+}
+
 static void put_cm(struct link *l, enum packet_type type, const struct fake_cm_call *c)
 {
 	struct packet p = { .type = type, .qpn = c->param.qp_num };
@@ -133,8 +173,13 @@ static void put_cm(struct link *l, enum packet_type type, const struct fake_cm_c
 	memcpy(p.private_data, c->private_data, c->param.private_data_len);
 	if (l->id)
 		(void)!addr_from_sockaddr(rdma_get_local_addr(l->id), &p.from);
-	if (type == REQ || type == REP)
+	if (type == REQ || type == REP) {
+		struct link *waits = link_of_qp(fake_qp_of(p.qpn));
+
+		if (waits && !waits->id)
+			link_free(waits);
 		l->qp = fake_qp_of(p.qpn);
+	}
 	put(l, &p, NULL);
 }
 
@@ -145,7 +190,7 @@ static void start_connect(const struct fake_cm_call *c)
 	struct addr peer;
 
 	if (addr_from_sockaddr(rdma_get_peer_addr(c->id), &peer) ||
-	    connect(fd, (struct sockaddr *)&name, name_of(addr_port(&peer), &name))) {
+	    connect(fd, (struct sockaddr *)&name, name_of(addr_port(&peer), 0, 0, &name))) {
 		close(fd);
 		fake_cm_event(c->id, RDMA_CM_EVENT_REJECTED, REJ_NO_LISTENER, 0, NULL, 0);
 		return;
@@ -158,7 +203,7 @@ static void start_listen(struct rdma_cm_id *id)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un name;
 
-	if (bind(fd, (struct sockaddr *)&name, name_of(be16toh(rdma_get_src_port(id)), &name)) || listen(fd, 64))
+	if (bind(fd, (struct sockaddr *)&name, name_of(be16toh(rdma_get_src_port(id)), 0, 0, &name)) || listen(fd, 64))
 		fake_violation("the wire of the fakes cannot listen: %s", strerror(errno));
 	link_new(id, fd)->listens = true;
 }
@@ -230,6 +275,23 @@ static void on_call(const struct fake_cm_call *c)
 	}
 }
 
+static void complete(struct link *l, enum ibv_wc_status status, const struct packet *p)
+{
+	struct sent *s = &l->sends[l->head];
+
+	if (!l->n)
+		return;
+	l->head = (l->head + 1) % SENDS_MAX;
+	l->n--;
+	if (!l->qp || !fake_qp_outstanding(l->qp))
+		return;	/* flushed in the meantime */
+	if (p && p->bytes)
+		memcpy(s->to, p->data, p->bytes);
+	fake_complete_sends(l->qp, 1, status);
+	if (status != IBV_WC_SUCCESS)
+		l->n = 0;
+}
+
 static void on_posted(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 {
 	const struct ibv_sge *sge = wr->num_sge ? wr->sg_list : NULL;
@@ -237,11 +299,8 @@ static void on_posted(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 			    .solicited = wr->send_flags & IBV_SEND_SOLICITED, .addr = wr->wr.rdma.remote_addr,
 			    .bytes = sge ? sge->length : 0 };
 	void *data = sge ? (void *)(uintptr_t)sge->addr : NULL;
-	struct link *l;
+	struct link *l = link_of_qp(qp);
 
-	TAILQ_FOREACH(l, &links, entry)
-		if (l->qp == qp)
-			break;
 	fake_posts_forget();
 	if (!l)
 		return;
@@ -254,7 +313,10 @@ static void on_posted(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 	if (l->n == SENDS_MAX || p.bytes > DATA_MAX)
 		fake_violation("too much for the wire of the fakes: %u requests, %u bytes", l->n, p.bytes);
 	l->sends[(l->head + l->n++) % SENDS_MAX] = (struct sent){ wr->opcode, data };
-	put(l, &p, p.type == READ ? NULL : data);
+	if (l->hung_up && !l->id)
+		complete(l, IBV_WC_RETRY_EXC_ERR, NULL);
+	else
+		put(l, &p, p.type == READ ? NULL : data);
 }
 
 static bool takes_requests(const struct link *l)
@@ -280,29 +342,12 @@ static bool take_request(struct link *l, const struct packet *p)
 
 	if (answer.type == ACK && p->type == SEND && !take_send(l, p))
 		return false;
-	if (answer.type == ACK && p->type == WRITE)
+	if (answer.type == ACK && p->type == WRITE && p->bytes)
 		memcpy(at, p->data, p->bytes);
 	if (answer.type == ACK && p->type == READ)
 		answer.bytes = p->bytes;
 	put(l, &answer, answer.bytes ? at : NULL);
 	return true;
-}
-
-static void complete(struct link *l, enum ibv_wc_status status, const struct packet *p)
-{
-	struct sent *s = &l->sends[l->head];
-
-	if (!l->n)
-		return;
-	l->head = (l->head + 1) % SENDS_MAX;
-	l->n--;
-	if (!l->qp || !fake_qp_outstanding(l->qp))
-		return;	/* flushed in the meantime */
-	if (p && p->bytes)
-		memcpy(s->to, p->data, p->bytes);
-	fake_complete_sends(l->qp, 1, status);
-	if (status != IBV_WC_SUCCESS)
-		l->n = 0;
 }
 
 static void on_req(struct link *l, const struct packet *p)
@@ -355,12 +400,13 @@ static bool on_packet(struct link *l, const struct packet *p)
 
 static void on_hang_up(struct link *l)
 {
-	if (!l->id) {
+	if (!l->id && !l->qp) {
 		link_free(l);
 		return;
 	}
 	complete(l, IBV_WC_RETRY_EXC_ERR, NULL);
-	end_link(l);
+	if (l->id)
+		end_link(l);
 	l->hung_up = true;
 }
 
@@ -368,8 +414,13 @@ static void accept_one(struct link *listener)
 {
 	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
 
-	if (fd >= 0)
+	if (fd >= 0 && listener->qp) {
+		close(listener->fd);
+		listener->fd = fd;
+		listener->listens = false;
+	} else if (fd >= 0) {
 		link_new(NULL, fd)->listener = listener->id;
+	}
 }
 
 /* Hands over one packet. Returns false if there is none, or if it has to wait for a receive. */
@@ -403,7 +454,7 @@ static void serve(struct link *l)
 {
 	if (l->listens)
 		accept_one(l);
-	else if (!l->id)
+	else if (!l->id && !l->qp)
 		(void)serve_packet(l);
 	else
 		for (int i = 0; i < SERVED_MAX && serve_packet(l); i++)
@@ -459,6 +510,7 @@ static void __attribute__((constructor)) start(void)
 	fake_reset();
 	fake_cm_called = on_call;
 	fake_posted = on_posted;
+	fake_moved = on_moved;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (pipe2(wake, O_CLOEXEC) || pthread_create(&thread, NULL, run, NULL))

@@ -74,6 +74,7 @@ holds "IPv6 only: messages" six 'one.throughput_msgs_per_s > 0' \
 is "IPv6 only, --dscp 46: requests are marked" "$(classes fd77::1)" "0xb8 "
 is "IPv6 only, --dscp 46: answers are marked as the request" "$(classes fd77::2)" "0xb8 "
 serves "IPv6 only: a ping of rdma_client" six --server-name localhost
+serves "IPv6 only: a ping out of band" six --server-name localhost --connect oob
 stop_peer six
 moves "IPv6 only: a server of the run's own" alone "--steps 2" '.environment[].rdma_device.address | test("^fd77::1$")'
 on_peer "server_ports=(--tls-port 0 --rdma-port 0 --bind \$(ip -6 -o address show dev rampart0 scope link |

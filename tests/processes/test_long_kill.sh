@@ -13,6 +13,7 @@ all=$((survivors * 100))
 [[ $transport == rdma ]] && qps=1 psns=2 || qps=0 psns=0
 # Messages that a generator must have checked: in a micro-VM (RDMA) it lives for minutes, otherwise for seconds.
 [[ $transport == rdma ]] && checked=500 || checked=20
+[[ ${RAMPART_CONNECT:-cm} == cm ]] || stage=qp-exchange
 
 # ---- 900 clients that stay
 
@@ -111,7 +112,7 @@ dies_in tls-handshakes handshakes_full 30 10000 granted --phased --connect-concu
 case $transport in
     rdma)
         dies_in psn-exchange granted 1 99 established --phased --connect-concurrency 2
-        dies_in rdma-connect established 1 99 messages_corrupt --phased --connect-concurrency 2
+        dies_in "${stage:-rdma-connect}" established 1 99 messages_corrupt --phased --connect-concurrency 2
         ;;
     tcp)
         dies_in psn-exchange granted 1 99 established --phased --connect-concurrency 2

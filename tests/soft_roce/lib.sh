@@ -34,7 +34,9 @@ tls_options=(--ca "$certs/ca.pem")
 # The transport of clients: RAMPART_TRANSPORT, in scripts with a line `# transports` (run.sh). A script with a line
 # `# here` may set it to tcp or tls before it sources this file. Servers with tcp and tls only have no device.
 transport=${RAMPART_TRANSPORT:-rdma}
+# With RAMPART_CONNECT=oob clients over RDMA connect out of band.
 over=() serving=()
+[[ ${RAMPART_CONNECT:-cm} == cm || $transport != rdma ]] || over=(--connect oob)
 if [[ $transport != rdma ]]; then
     over=(--transport "$transport")
     serving=(--transports "$transport")

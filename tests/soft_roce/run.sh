@@ -4,7 +4,8 @@
 # own: `# rails: N` several devices; `# nodes: N` several machines on a wire (tests/nodes/); `# alone` no other micro-VM
 # at the same time, as it judges figures; `# limit: SECONDS` more than 10 minutes; `# here` no device: it runs on this
 # machine, mostly with RAMPART_TRANSPORT=tcp. usage and softroce_script also run here. With RAMPART_TRANSPORT=tcp or
-# tls, clients in scripts with a line `# transports` use that transport and need no device.
+# tls, clients in scripts with a line `# transports` use that transport and need no device. With RAMPART_CONNECT=oob
+# clients over RDMA connect without rdmacm.
 #
 # Usage: tests/soft_roce/run.sh TOTALS ["SCRIPT..."]...
 #
@@ -130,7 +131,7 @@ become() { # NUMBER NAME...
     fi
     # The limit allows for slow hosts: it only ends tests that hang.
     exec tests/limit $((3 * $(limit_of "$@") + 60)) scripts/softroce vm --rails "${rails:-1}" "${machine[@]}" "${nodes[@]}" \
-        --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER --env RAMPART_TRANSPORT -- tests/soft_roce/run.sh "$own" "$*"
+        --env RAMPART_BIN --env RAMPART_B --env RAMPART_TIMES --env RAMPART_INNER --env RAMPART_TRANSPORT --env RAMPART_CONNECT -- tests/soft_roce/run.sh "$own" "$*"
 }
 
 # Shows the output of ended jobs and counts their results.
