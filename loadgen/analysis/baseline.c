@@ -87,6 +87,14 @@ static struct estimate held_ratio(const struct baseline_side *side, const json_t
 	return (struct estimate){ p, fmax(fmin(middle - half, p), 0), fmin(fmax(middle + half, p), 1) };
 }
 
+/* How many clients connected in a second of connecting. Where they send messages, those are compared. */
+static struct estimate connects(const struct baseline_side *side, const json_t *step, const struct metric *m)
+{
+	(void)side;
+	return isfinite(read_amount(step, "throughput_msgs_per_s")) ? unknown :
+	       value_alone(read_amount(step, m->path) / read_amount(step, "connect_wall_s"));
+}
+
 /* A side's CPU time for each message; m->which names the side. */
 static struct estimate cpu_of_message(const struct baseline_side *side, const json_t *step, const struct metric *m)
 {
@@ -112,6 +120,7 @@ static const struct metric metrics[] = {
 	{ "server_cpu_ns_per_message", "ns", "throughput_msgs_per_s", "server", 0, cpu_of_message, false, false },
 	{ "server_rss_bytes", "bytes", "resources.server.rss_bytes", NULL, 0, gauge, false, false },
 	{ "throughput_bytes_per_s", "bytes_per_s", "throughput_bytes_per_s", NULL, 0, gauge, true, true },
+	{ "connects_per_s", "per_s", "connected_held", NULL, 0, connects, true, true },
 	{ "generator_cpu_ns_per_message", "ns", "throughput_msgs_per_s", "generator", 0, cpu_of_message, false, true },
 };
 

@@ -15,12 +15,14 @@
 /* More than the rounds of a comparison. */
 #define STEPS_MAX 128u
 
-/* Figures of steps, and their paths in run.json. With `side`, the figure is that side's CPU time for each message. */
+/* Figures of steps, and their paths in run.json. With `side`, the figure is that side's CPU time for each message; with
+ * "wall", how many there are for each second of connecting. */
 static const struct figure {
 	const char *name, *path, *side;
 } figures[] = {
 	{ "clients", "target_clients", NULL }, { "message_bytes", "message_bytes", NULL },
 	{ "connected_held", "connected_held", NULL },
+	{ "connects_per_s", "connected_held", "wall" },
 	{ "connect_p50_ns", "connect_ns.total.p50", NULL }, { "connect_p99_ns", "connect_ns.total.p99", NULL },
 	{ "connect_full_p50_ns", "connect_full_ns.total.p50", NULL },
 	{ "connect_resumed_p50_ns", "connect_resumed_ns.total.p50", NULL },
@@ -43,6 +45,8 @@ static double figure_of(const json_t *step, const char *path, const char *side)
 {
 	double v = read_amount(step, path);
 
+	if (side && strcmp(side, "wall") == 0)
+		return v / read_amount(step, "connect_wall_s");
 	return side ? read_cores(step, side) * 1e9 / v : v;
 }
 

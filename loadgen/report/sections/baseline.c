@@ -19,6 +19,7 @@ const char *baseline_metric_words(const json_t *row)
 		{ "response_p95_ns", "round trip p95" },
 		{ "response_p99_ns", "round trip p99" },
 		{ "response_p99_9_ns", "round trip p99.9" },
+		{ "connects_per_s", "connections a second" },
 		{ "connect_p50_ns", "connecting p50" },
 		{ "connect_p99_ns", "connecting p99" },
 		{ "held_ratio", "clients held" },

@@ -81,7 +81,7 @@ static void show_alone(struct page *p, const struct point *at)
 /* The percentiles shown for all stages, each as bars and as a table. */
 static const struct shown_percentile {
 	const char *percentile, *table, *chart, *title, *y_label, *caption, *id_none, *none;
-	struct page_column columns[12];
+	struct page_column columns[13];
 } shown[] = {
 	{ "p50", "stages", "stages-chart", "Connection stages, medians", "median of each stage, ms",
 	  "Medians of the stages. They do not add up exactly to the median of the whole. psn_generate is a part of "

@@ -47,6 +47,7 @@ struct fact {
 static const struct fact facts[] = {
 	{ "inline_wanted_bytes", "copied into the send queue: bytes asked for", 0 },
 	{ "inline_granted_bytes", "copied into the send queue: bytes granted", 0 },
+	{ "relaxed_ordering", "memory registered with relaxed ordering", 0 },
 	{ "credits", "credits of a client", 0 },
 	{ "qp.path_mtu_bytes", "path MTU of a queue pair, bytes", 0 },
 	{ "qp.ack_timeout_ns", "acknowledge timeout, ms", 1e6 },

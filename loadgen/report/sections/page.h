@@ -103,6 +103,7 @@ struct estimate page_estimate(const struct point *at, const char *path);
 	{ "route_resolve#ms", before "route_resolve" after, 1e-6, 3 }, \
 	{ "qp_setup#ms", before "qp_setup" after, 1e-6, 3 }, \
 	{ "rdma_connect#ms", before "rdma_connect" after, 1e-6, 3 }, \
+	{ "qp_exchange#ms", before "qp_exchange" after, 1e-6, 3 }, \
 	{ "first_reply#ms", before "first_reply" after, 1e-6, 3 }
 /* Adds the columns to a table, and an object's cells to its row. */
 void page_columns(struct page *p, struct doc_table *t, const struct page_column *columns);

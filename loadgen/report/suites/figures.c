@@ -10,6 +10,7 @@ static const struct page_column columns[] = {
 	{ "clients#", "clients", 1, 0 },
 	{ "size#bytes", "message_bytes", 1, 0 },
 	{ "alternative", "name", 0, 0 },
+	{ "connections#1/s", "connects_per_s", 1, 1 },
 	{ "connecting p50#ms", "connect_p50_ns", 1e-6, 2 },
 	{ "connecting p99#ms", "connect_p99_ns", 1e-6, 2 },
 	{ "full handshake p50#ms", "connect_full_p50_ns", 1e-6, 2 },
