@@ -50,6 +50,7 @@ void effective_count(struct effective *e, struct ep *const *eps, uint32_t n)
 	counter_set(&e->completions, sum.completions);
 	counter_set(&e->inline_wanted, ep_inline_wanted(eps[0]));
 	counter_set(&e->inline_granted, ep_inline_granted(eps[0]));
+	counter_set(&e->relaxed, ep_relaxed(eps[0]) != 0);
 	/* Not a system call (vdso(7)). Until the thread has started, another one calls this, and its CPU does not
 	 * count. */
 	if (counter_get(&e->tid))
@@ -165,6 +166,7 @@ json_t *effective_thread_json(const struct effective *e)
 	json_object_set_new(o, "inline_wanted_bytes", number(&e->inline_wanted));
 	json_object_set_new(o, "inline_granted_bytes",
 			    granted == UINT32_MAX ? json_null() : json_integer((json_int_t)granted));
+	json_object_set_new(o, "relaxed_ordering", json_boolean(counter_get(&e->relaxed)));
 	json_object_set_new(o, "credits", counter_get(&e->credits) ? number(&e->credits) : json_null());
 	json_object_set_new(o, "qp", qp_json(e));
 	json_object_set_new(o, "tcp", tcp_json(e));

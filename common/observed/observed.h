@@ -22,6 +22,7 @@ struct effective {
 	/* sum of struct ep_work over its endpoints */
 	counter requests, doorbells, signalled, polls, empty_polls, completions;
 	counter inline_wanted, inline_granted;	/* of the first endpoint (ep_inline_granted) */
+	counter relaxed;			/* its memory is registered with relaxed ordering */
 	/* A connected queue pair, as the device reports it (struct cm_qp_values); all 0 while qp_known is 0. */
 	counter qp_known, path_mtu_bytes, ack_timeout, retry_count, rnr_retry, rnr_timer, traffic_class, service_level,
 		gid_index;
@@ -44,10 +45,10 @@ bool effective_look(struct effective *e, const struct link *link, uint32_t credi
 /* Adds the published work to `sum`. Any thread. */
 void effective_add_work(const struct effective *e, struct ep_work *sum);
 /* {tid, cpu, cpus, numa_node, realtime (place_thread_json), device_numa_node, inline_wanted_bytes,
- * inline_granted_bytes, credits, qp: {path_mtu_bytes, ack_timeout_ns, retry_count, rnr_retry, rnr_timer_ns,
- * traffic_class, service_level, gid_index}, tcp: {nodelay, quickack, send_buffer_bytes, receive_buffer_bytes,
- * busy_poll_us, zerocopy, mss_bytes, congestion, ktls}}; null: unknown; a null ack_timeout_ns in a known qp: unlimited.
- * Opens files. */
+ * inline_granted_bytes, relaxed_ordering, credits, qp: {path_mtu_bytes, ack_timeout_ns, retry_count, rnr_retry,
+ * rnr_timer_ns, traffic_class, service_level, gid_index}, tcp: {nodelay, quickack, send_buffer_bytes,
+ * receive_buffer_bytes, busy_poll_us, zerocopy, mss_bytes, congestion, ktls}}; null: unknown; a null ack_timeout_ns
+ * in a known qp: unlimited. Opens files. */
 json_t *effective_thread_json(const struct effective *e);
 /* {requests, doorbells, signalled, polls, empty_polls, completions} */
 json_t *effective_work_json(const struct ep_work *w);

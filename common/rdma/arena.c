@@ -23,7 +23,7 @@ struct arena {
 
 int arena_share(struct arena *a, struct ep *ep, char *err, size_t err_size)
 {
-	struct ibv_mr *mr = ibv_reg_mr(ep_pd(ep), a->memory, a->bytes, a->access);
+	struct ibv_mr *mr = ibv_reg_mr(ep_pd(ep), a->memory, a->bytes, a->access | ep_relaxed(ep));
 	int ret;
 
 	if (!mr) {

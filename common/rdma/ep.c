@@ -470,6 +470,11 @@ uint32_t ep_inline_granted(const struct ep *ep)
 	return ep->inline_granted;
 }
 
+int ep_relaxed(const struct ep *ep)
+{
+	return ep->relaxed;
+}
+
 struct ibv_pd *ep_pd(const struct ep *ep)
 {
 	return ep->pd;

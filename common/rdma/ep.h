@@ -91,6 +91,7 @@ struct ep_config {
 	uint32_t buf_bytes;
 	uint32_t cq_depth;	/* maximum entries of a completion queue; 0: the device's limit */
 	bool spin;		/* never arm the completion queues: the thread polls all the time */
+	bool relaxed_ordering;	/* register memory with relaxed ordering (tuning_relaxed) */
 	/* Receives raise an event only if they failed or their sender asked for one (solicited events, IBTA 9.2.3). All
 	 * others are polled with the next event. */
 	bool solicited_only;
@@ -261,6 +262,8 @@ uint32_t ep_inline_bytes(const struct ep *ep);
  * (UINT32_MAX: no queue pair yet). */
 uint32_t ep_inline_wanted(const struct ep *ep);
 uint32_t ep_inline_granted(const struct ep *ep);
+/* The further access flags of memory registered for this endpoint: IBV_ACCESS_RELAXED_ORDERING or 0. */
+int ep_relaxed(const struct ep *ep);
 struct ibv_pd *ep_pd(const struct ep *ep);
 const struct dev *ep_dev(const struct ep *ep);
 uint32_t ep_sq_depth(const struct ep *ep);

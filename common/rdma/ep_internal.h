@@ -49,6 +49,7 @@ struct ep {
 	bool srq_low;		/* that event came, and the limit was not armed again: all receives raise events */
 	uint32_t sq_depth, inline_bytes, post_list, signal_every;
 	uint32_t inline_wanted, inline_granted;
+	int relaxed;		/* ep_relaxed */
 	uint32_t holds;
 	STAILQ_HEAD(ep_deferred_list, ep_deferred) deferred;
 

@@ -116,7 +116,7 @@ static int make_slab(struct ep *ep, const struct ep_config *cfg, char *err, size
 	if (!ep->dev)
 		return 0;
 	/* No remote access: peers reach only the one-sided regions. */
-	ep->mr = ibv_reg_mr(ep->pd, ep->slab, ep->slab_bytes, IBV_ACCESS_LOCAL_WRITE);
+	ep->mr = ibv_reg_mr(ep->pd, ep->slab, ep->slab_bytes, IBV_ACCESS_LOCAL_WRITE | ep->relaxed);
 	if (!ep->mr)
 		return ep_error(err, err_size, errno, "the message slab's memory region",
 				"raise the locked memory limit (ulimit -l, LimitMEMLOCK=) or use fewer "
@@ -177,6 +177,7 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	ep->spin = cfg->spin;
 	ep->solicited_only = cfg->solicited_only;
 	ep->sq_depth = cfg->sq_depth;
+	ep->relaxed = cfg->relaxed_ordering ? IBV_ACCESS_RELAXED_ORDERING : 0;
 	ep->inline_bytes = ep->inline_wanted = cfg->inline_bytes;
 	ep->inline_granted = UINT32_MAX;
 	ep->post_list = cfg->post_list ? cfg->post_list : 1;

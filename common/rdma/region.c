@@ -116,7 +116,8 @@ bool region_pool_begin(struct region_pool *p, uint32_t waiters)
 
 		s->job = (struct registrar_job){ .user = &p->user, .pd = ep_pd(p->ep), .addr = memory_of(p, region),
 						 .bytes = p->region_bytes,
-						 .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND };
+						 .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND |
+							   ep_relaxed(p->ep) };
 		p->registering++;
 		registrar_submit(&s->job);
 	}

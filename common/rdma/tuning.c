@@ -12,11 +12,13 @@
 #include "common/base/clock.h"
 #include "common/base/opts.h"
 #include "common/host/cpu_list.h"
+#include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 
 const char *const tuning_mtu_names[] = { "auto", "256", "512", "1024", "2048", "4096", NULL };
 
 const char *const tuning_numa_names[] = { "off", "auto", NULL };
+const char *const tuning_relaxed_names[] = { "auto", "on", "off", NULL };
 
 static uint64_t ack_timeout_ns(uint8_t exponent)
 {
@@ -29,7 +31,8 @@ void tuning_defaults(struct tuning *t)
 {
 	static const struct opt options[] = {
 		TUNING_OPT_ACK_TIMEOUT(AT), TUNING_OPT_INLINE(AT), TUNING_OPT_NUMA(AT), TUNING_OPT_PATH_MTU(AT),
-		TUNING_OPT_POST_LIST(AT), TUNING_OPT_RETRY_COUNT(AT), TUNING_OPT_RNR_RETRY(AT),
+		TUNING_OPT_POST_LIST(AT), TUNING_OPT_RELAXED_ORDERING(AT), TUNING_OPT_RETRY_COUNT(AT),
+		TUNING_OPT_RNR_RETRY(AT),
 		TUNING_OPT_RNR_TIMER(AT), TUNING_OPT_SIGNAL_EVERY(AT),
 	};
 	static const struct opts_spec spec = { .opts = options, .n_opts = sizeof(options) / sizeof(options[0]) };
@@ -122,6 +125,11 @@ int tuning_check(struct tuning *t, char *err, size_t err_size)
 	return ret ? ret : check_cpus(t, err, err_size);
 }
 
+bool tuning_relaxed(const struct tuning *t, const struct dev *d)
+{
+	return t->relaxed_ordering != TUNING_RELAXED_OFF && !dev_is_software(d);
+}
+
 enum ibv_mtu tuning_mtu(const struct tuning *t)
 {
 	static const enum ibv_mtu mtus[] = { 0, IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096 };
@@ -138,12 +146,13 @@ json_t *tuning_json(const struct tuning *t)
 {
 	const struct cm_fabric *f = &t->fabric;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:s?, s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:s?, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
 		"inline_bytes", (json_int_t)t->inline_bytes,
 		"post_list", (json_int_t)t->post_list, "signal_every", (json_int_t)t->signal_every, "srq_depth",
 		(json_int_t)t->srq_depth, "cq_depth", (json_int_t)t->cq_depth, "path_mtu",
 		tuning_mtu_names[t->path_mtu],
 		"cpu_list", t->cpu_list, "numa", tuning_numa_names[t->numa], "realtime", t->realtime,
+		"relaxed_ordering", tuning_relaxed_names[t->relaxed_ordering],
 		"ack_timeout_ns", (json_int_t)tuning_ack_timeout_ns(t),
 		"retry_count", (json_int_t)t->retry_count, "rnr_retry", (json_int_t)t->rnr_retry, "rnr_timer_ns",
 		(json_int_t)cm_rnr_timer_ns(rnr_code(t->rnr_timer_ns)), "traffic_class",

@@ -15,6 +15,8 @@
 
 #include "common/rdma/cm.h"
 
+struct dev;
+
 /* With --inline auto, a message of at most this size is copied into the send queue. */
 #define TUNING_INLINE_AUTO 220u
 #define TUNING_INLINE_MAX 4096u
@@ -24,6 +26,10 @@
 /* Where threads run without a list of CPUs: anywhere, or on the CPUs of their device's NUMA node. */
 enum tuning_numa { TUNING_NUMA_OFF, TUNING_NUMA_AUTO };
 extern const char *const tuning_numa_names[];	/* in the order of the enum, NULL-terminated */
+
+/* Whether memory is registered with relaxed ordering: `auto` does so unless the device is software. */
+enum tuning_relaxed { TUNING_RELAXED_AUTO, TUNING_RELAXED_ON, TUNING_RELAXED_OFF };
+extern const char *const tuning_relaxed_names[];	/* in the order of the enum, NULL-terminated */
 
 struct tuning {
 	const char *inline_text;	/* --inline: auto, off or a number of bytes */
@@ -35,6 +41,7 @@ struct tuning {
 	const char *cpu_list;		/* NULL: threads run where the system puts them, or where `numa` says */
 	int numa;			/* enum tuning_numa */
 	bool realtime;
+	int relaxed_ordering;		/* enum tuning_relaxed */
 	uint64_t ack_timeout_ns;	/* as requested; the device rounds it up to 4.096 us x 2^n */
 	uint64_t retry_count;
 	uint64_t rnr_retry;		/* 7: without limit */
@@ -63,6 +70,9 @@ int tuning_read_cpus(const char *option, const char *text, uint16_t cpus[TUNING_
 
 /* The acknowledge timeout that takes effect. Call after tuning_check. */
 uint64_t tuning_ack_timeout_ns(const struct tuning *t);
+
+/* True if memory for device `d` is to be registered with relaxed ordering. A software device has no PCI bus. */
+bool tuning_relaxed(const struct tuning *t, const struct dev *d);
 
 /* The upper limit of the path MTU; 0: auto, the path's own. */
 enum ibv_mtu tuning_mtu(const struct tuning *t);
@@ -140,6 +150,10 @@ int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index
 #define TUNING_OPT_REALTIME(AT) { .name = "realtime", .group = "data", .type = OPT_FLAG, .offset = AT(realtime), \
 	.per_host = true, .help = "Run the threads with realtime priority (SCHED_FIFO 1).", \
 	.more = "Needs root, CAP_SYS_NICE or a limit of at least 1 (`ulimit -r`)." }
+#define TUNING_OPT_RELAXED_ORDERING(AT) { .name = "relaxed-ordering", .group = "data", .type = OPT_CHOICE, \
+	.offset = AT(relaxed_ordering), .choices = tuning_relaxed_names, .metavar = "auto|on|off", .def = "auto", \
+	.help = "Let the PCI bus reorder what the device writes to memory; auto: unless it is a software device.", \
+	.more = "A completion is still written after the data that it is for (docs/tuning.md)." }
 #define TUNING_OPT_RETRY_COUNT(AT) { .name = "retry-count", .group = "data", .type = OPT_UINT, \
 	.offset = AT(retry_count), .min = 1, .max = 7, .metavar = "N", .def = "6", \
 	.help = "How often to retransmit before the connection is given up.", \

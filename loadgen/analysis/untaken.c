@@ -34,6 +34,13 @@ static bool is_in(const json_t *list, const struct difference *d)
 	return false;
 }
 
+static const char *text_at(const json_t *o, const char *name)
+{
+	const char *text = json_text_at(o, name);
+
+	return text ? text : "unknown";
+}
+
 /* Returns how many were appended: 0 or 1. */
 static size_t append(json_t *list, const struct difference *d)
 {
@@ -135,6 +142,16 @@ static size_t look_at_realtime(json_t *list, const char *side, const json_t *tun
 	       append(list, &d) : 0;
 }
 
+/* `auto` asks for nothing, and a thread without queue pairs registers nothing for a device. */
+static size_t look_at_order(json_t *list, const char *side, const json_t *tuning, const json_t *thread)
+{
+	const struct difference d = { .setting = "--relaxed-ordering", .side = side, .asked = "on",
+				      .got = "off, because its device is software" };
+
+	return strcmp(text_at(tuning, "relaxed_ordering"), "on") == 0 && json_is_object(json_at(thread, "qp")) &&
+	       json_is_false(json_at(thread, "relaxed_ordering")) ? append(list, &d) : 0;
+}
+
 /* The kernel doubles a requested buffer size, to leave room for its own bookkeeping (socket(7)). */
 static size_t look_at_buffer(json_t *list, const char *side, const char *setting, double asked, double got)
 {
@@ -174,8 +191,8 @@ static size_t look_at_thread(json_t *list, const char *side, const json_t *confi
 	n += look_at_tcp(list, side, json_at(config, "tcp"), json_at(thread, "tcp"));
 	if (!tuning)
 		return n;
-	return n + look_at_queue_pair(list, side, tuning, thread) + look_at_cpus(list, side, tuning, thread, index) +
-	       look_at_node(list, side, tuning, thread) +
+	return n + look_at_queue_pair(list, side, tuning, thread) + look_at_order(list, side, tuning, thread) +
+	       look_at_cpus(list, side, tuning, thread, index) + look_at_node(list, side, tuning, thread) +
 	       look_at_realtime(list, side, tuning, thread);
 }
 
@@ -194,13 +211,6 @@ size_t untaken_add(json_t *list, const json_t *generator_config, const json_t *s
 {
 	return look_at_side(list, "generator", generator_config, json_at(step, "effective.generator.threads")) +
 	       look_at_side(list, "server", server_config, json_at(step, "effective.server.threads"));
-}
-
-static const char *text_at(const json_t *o, const char *name)
-{
-	const char *text = json_text_at(o, name);
-
-	return text ? text : "unknown";
 }
 
 const char *untaken_text(const json_t *element, char *out, size_t size)

@@ -328,6 +328,7 @@ static const struct opt options[] = {
 	  .more = "It goes through the whole bootstrap. The pauses between attempts double from 100 ms to 10 s, and "
 	  "each is shortened by a random part of up to a half. Outages are measured (docs/results.md, \"outages\"). An "
 	  "error with several devices." },
+	TUNING_OPT_RELAXED_ORDERING(TUNING_AT),
 	{ .name = "repeat", .group = "clients", .type = OPT_UINT, .offset = AT(repeat), .min = 1, .max = 100,
 	  .metavar = "N", .def = "1",
 	  .help = "How often each step is run; from 2 on, the result also has medians and ranges." },

@@ -70,6 +70,7 @@ static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
 		add_number(a, "--gid-index", t->fabric.gid_index);
 	add_text(a, "--inline", t->inline_text);
 	add_number(a, "--post-list", t->post_list);
+	add_text(a, "--relaxed-ordering", tuning_relaxed_names[t->relaxed_ordering]);
 	add_number(a, "--signal-every", t->signal_every);
 	add_text(a, "--path-mtu", tuning_mtu_names[t->path_mtu]);
 	if (t->srq_depth)

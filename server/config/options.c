@@ -148,6 +148,7 @@ static const struct opt options[] = {
 	{ .name = "region-size", .group = "limits", .type = OPT_SIZE, .offset = AT(region_bytes), .min = 0,
 	  .max = FRAME_REGION_BYTES_MAX, .metavar = "BYTES", .def = "4k",
 	  .help = "One-sided memory for each client that asks for it; 0: none." },
+	TUNING_OPT_RELAXED_ORDERING(TUNING_AT),
 	TUNING_OPT_RETRY_COUNT(TUNING_AT),
 	TUNING_OPT_RNR_RETRY(TUNING_AT),
 	TUNING_OPT_RNR_TIMER(TUNING_AT),

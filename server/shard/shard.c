@@ -325,6 +325,7 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 	int ret = dev_open(&s->rail->addr, device, server_config_connects(cfg, CONNECT_CM), &s->dev, err, err_size);
 
 	qp.init_port = dev_ethernet_port(&s->dev);
+	ep.relaxed_ordering = !ret && tuning_relaxed(&cfg->tuning, &s->dev);
 	if (!ret)
 		ret = ep_new(&ep, messages_on_wc, s, &s->ep, err, err_size);
 	if (ret)

@@ -135,10 +135,12 @@ moves "$most, with tags" most "--workload small --steps 3 --message-size 64,1000
 # The rate is so low that a spinning thread usually finds nothing, however the CPUs are shared.
 moves "--poll busy" busy "--workload small --steps 3 --message-size 64,1000 --duration 0.5 --rate 300 --poll busy" \
     '.analysis.not_taken == []' 'one.effective.generator | .empty_polls > .completions and .polls > .empty_polls'
-moves "--numa auto: Soft-RoCE has no NUMA node, so nothing changes, which is said" numa \
-    "--workload small --steps 3 --message-size 64 --numa auto" \
+moves "--numa auto, --relaxed-ordering on: Soft-RoCE has neither node nor PCI bus, so nothing changes, which is said" numa \
+    "--workload small --steps 3 --message-size 64 --numa auto --relaxed-ordering on" \
     '[.steps[].effective[].threads[].device_numa_node] | unique == [null]' \
-    '[.analysis.not_taken[] | .setting, .side] == ["--numa", "generator", "--numa", "server"]'
+    '[.analysis.not_taken[] | .setting + " " + .side] ==
+     ["--relaxed-ordering generator", "--numa generator", "--relaxed-ordering server", "--numa server"]' \
+    '[.steps[].effective[].threads[].relaxed_ordering] | unique == [false]'
 moves "--inline 4096: Soft-RoCE grants 512, which is said" inline-4096 \
     "--workload small --steps 1 --message-size 1000 --inline 4096" \
     '[.steps[].effective[].threads[] | .inline_wanted_bytes, .inline_granted_bytes] == [1000, 512, 1000, 512]' \

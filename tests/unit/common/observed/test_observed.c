@@ -146,6 +146,23 @@ TEST(inline__device_takes_512_of_4096__both_published)
 	assert_int_equal(ep_inline_bytes(rig.ep), 512);
 }
 
+TEST(relaxed_ordering__as_memory_is_registered)
+{
+	for (int relaxed = 0; relaxed < 2; relaxed++) {
+		json_auto_t *o = NULL;
+
+		rig.cfg.relaxed_ordering = relaxed;
+		verbs_rig_open_ep();
+		effective_count(&e, &rig.ep, 1);
+		o = effective_thread_json(&e);
+		assert_int_equal(json_is_true(json_at(o, "relaxed_ordering")), relaxed);
+		assert_int_equal(fake_mr_access(ep_lkey(rig.ep)), IBV_ACCESS_LOCAL_WRITE |
+				 (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0));
+		ep_free(rig.ep);
+		rig.ep = NULL;
+	}
+}
+
 TEST(device__node__null_until_one_is_known)
 {
 	json_t *o;

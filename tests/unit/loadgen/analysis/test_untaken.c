@@ -127,6 +127,23 @@ TEST(numa__device_without_a_node__said)
 	assert_true(has("--numa", "CPUs beside the device", "any CPU: the device's NUMA node is not known"));
 }
 
+TEST(relaxed_ordering__asked_for_and_not_there__said)
+{
+	static const struct { const char *asked, *got; size_t n; } cases[] = {
+		{ "on", "false", 1 }, { "on", "true", 0 }, { "auto", "false", 0 }, { "off", "false", 0 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		json_t *tuning = made("{'tuning': {'relaxed_ordering': '%s'}}", cases[i].asked);
+		json_t *step = step_of(made("{'relaxed_ordering': %s, 'qp': {}}", cases[i].got));
+
+		assert_int_equal(untaken_add(list, tuning, NULL, step), cases[i].n);
+		json_decref(tuning);
+		json_decref(step);
+	}
+	assert_true(has("--relaxed-ordering", "on", "off, because its device is software"));
+}
+
 TEST(server__its_own_settings_count)
 {
 	json_t *step = json_pack("{s:{s:{s:[o]}, s:{s:[]}}}", "effective", "server", "threads",
