@@ -50,8 +50,8 @@ struct client_config {
 	uint32_t rma_depth;		/* region requests in flight, besides the SENDs */
 	uint8_t reads;			/* how many of them may be READs and atomics, if device and server allow it */
 	uint32_t inline_bytes;		/* largest message or write copied into the send queue; 0: none */
-	const struct tuning *tuning;	/* for tuning_relaxed; NULL: no relaxed ordering */
-	uint32_t post_list;		/* as in struct ep_config */
+	bool relaxed_ordering;		/* as in struct ep_config */
+	uint32_t post_list;
 	uint32_t signal_every;
 	uint32_t cq_depth;
 	uint32_t srq_depth;		/* maximum messages in flight of all connections; 0: as many as needed */

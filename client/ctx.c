@@ -176,7 +176,7 @@ static int make_verbs(struct client_ctx *ctx, char *err, size_t err_size)
 	const struct ep_config ep = { .dev = &ctx->dev, .max_qps = s.qps, .sq_depth = s.sq_depth,
 				      .inline_bytes = MIN(largest, cfg->inline_bytes), .buf_bytes = cfg->buffer_bytes,
 				      .cq_depth = cfg->cq_depth, .post_list = cfg->post_list,
-				      .relaxed_ordering = cfg->tuning && tuning_relaxed(cfg->tuning, &ctx->dev),
+				      .relaxed_ordering = cfg->relaxed_ordering,
 				      .signal_every = cfg->signal_every, .recv_depth = s.recv_depth,
 				      .spare_bufs = s.spare_bufs, .spin = cfg->poll == POLL_BUSY };
 	const struct qp_pool_config qp = { .max = s.qps, .reserve = s.qp_reserve,

@@ -91,7 +91,7 @@ struct ep_config {
 	uint32_t buf_bytes;
 	uint32_t cq_depth;	/* maximum entries of a completion queue; 0: the device's limit */
 	bool spin;		/* never arm the completion queues: the thread polls all the time */
-	bool relaxed_ordering;	/* register memory with relaxed ordering (tuning_relaxed) */
+	bool relaxed_ordering;	/* register memory with relaxed ordering, unless the device is software */
 	/* Receives raise an event only if they failed or their sender asked for one (solicited events, IBTA 9.2.3). All
 	 * others are polled with the next event. */
 	bool solicited_only;

@@ -177,7 +177,9 @@ int ep_new(const struct ep_config *cfg, ep_on_wc_fn *on_wc, void *arg, struct ep
 	ep->spin = cfg->spin;
 	ep->solicited_only = cfg->solicited_only;
 	ep->sq_depth = cfg->sq_depth;
-	ep->relaxed = cfg->relaxed_ordering ? IBV_ACCESS_RELAXED_ORDERING : 0;
+	/* A software device has no PCI bus. */
+	if (cfg->relaxed_ordering && ep->dev && !dev_is_software(ep->dev))
+		ep->relaxed = IBV_ACCESS_RELAXED_ORDERING;
 	ep->inline_bytes = ep->inline_wanted = cfg->inline_bytes;
 	ep->inline_granted = UINT32_MAX;
 	ep->post_list = cfg->post_list ? cfg->post_list : 1;

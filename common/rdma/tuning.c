@@ -12,7 +12,6 @@
 #include "common/base/clock.h"
 #include "common/base/opts.h"
 #include "common/host/cpu_list.h"
-#include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 
 const char *const tuning_mtu_names[] = { "auto", "256", "512", "1024", "2048", "4096", NULL };
@@ -123,11 +122,6 @@ int tuning_check(struct tuning *t, char *err, size_t err_size)
 	derive_retry(t);
 	derive_fabric(t);
 	return ret ? ret : check_cpus(t, err, err_size);
-}
-
-bool tuning_relaxed(const struct tuning *t, const struct dev *d)
-{
-	return t->relaxed_ordering != TUNING_RELAXED_OFF && !dev_is_software(d);
 }
 
 enum ibv_mtu tuning_mtu(const struct tuning *t)

@@ -15,8 +15,6 @@
 
 #include "common/rdma/cm.h"
 
-struct dev;
-
 /* With --inline auto, a message of at most this size is copied into the send queue. */
 #define TUNING_INLINE_AUTO 220u
 #define TUNING_INLINE_MAX 4096u
@@ -27,7 +25,8 @@ struct dev;
 enum tuning_numa { TUNING_NUMA_OFF, TUNING_NUMA_AUTO };
 extern const char *const tuning_numa_names[];	/* in the order of the enum, NULL-terminated */
 
-/* Whether memory is registered with relaxed ordering: `auto` does so unless the device is software. */
+/* Whether memory is registered with relaxed ordering. `auto` and `on` do so unless the device is software; with `on` a
+ * run says then that it did not take effect. */
 enum tuning_relaxed { TUNING_RELAXED_AUTO, TUNING_RELAXED_ON, TUNING_RELAXED_OFF };
 extern const char *const tuning_relaxed_names[];	/* in the order of the enum, NULL-terminated */
 
@@ -70,9 +69,6 @@ int tuning_read_cpus(const char *option, const char *text, uint16_t cpus[TUNING_
 
 /* The acknowledge timeout that takes effect. Call after tuning_check. */
 uint64_t tuning_ack_timeout_ns(const struct tuning *t);
-
-/* True if memory for device `d` is to be registered with relaxed ordering. A software device has no PCI bus. */
-bool tuning_relaxed(const struct tuning *t, const struct dev *d);
 
 /* The upper limit of the path MTU; 0: auto, the path's own. */
 enum ibv_mtu tuning_mtu(const struct tuning *t);

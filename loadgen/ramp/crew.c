@@ -32,7 +32,7 @@ void crew_client_config(const struct loadgen_config *c, struct client_config *ou
 		.depth = needs.credits, .all_credits = true,
 		.region = needs.region_bytes > 0, .region_bytes = (uint32_t)needs.region_bytes,
 		.write_imm = needs.write_imm, .rma_depth = needs.rma_depth, .reads = READS,
-		.tuning = &c->tuning,
+		.relaxed_ordering = c->tuning.relaxed_ordering != TUNING_RELAXED_OFF,
 		.post_list = (uint32_t)c->tuning.post_list, .signal_every = (uint32_t)c->tuning.signal_every,
 		.cq_depth = (uint32_t)c->tuning.cq_depth, .srq_depth = (uint32_t)c->tuning.srq_depth,
 		.inline_bytes = c->tuning.inline_bytes, .path_mtu = tuning_mtu(&c->tuning),

@@ -313,6 +313,7 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 				.post_list = (uint32_t)cfg->tuning.post_list,
 				.signal_every = (uint32_t)cfg->tuning.signal_every,
 				.cq_depth = (uint32_t)cfg->tuning.cq_depth, .spin = cfg->poll == POLL_BUSY,
+				.relaxed_ordering = cfg->tuning.relaxed_ordering != TUNING_RELAXED_OFF,
 				.solicited_only = true, .look_at_all = true };
 	struct qp_pool_config qp = { .max = cfg->shard_qps,
 				     .reserve = MIN(cfg->shard_clients, SIZES_SHARD_RESERVE),
@@ -325,7 +326,6 @@ static int make_verbs(struct shard *s, char *err, size_t err_size)
 	int ret = dev_open(&s->rail->addr, device, server_config_connects(cfg, CONNECT_CM), &s->dev, err, err_size);
 
 	qp.init_port = dev_ethernet_port(&s->dev);
-	ep.relaxed_ordering = !ret && tuning_relaxed(&cfg->tuning, &s->dev);
 	if (!ret)
 		ret = ep_new(&ep, messages_on_wc, s, &s->ep, err, err_size);
 	if (ret)

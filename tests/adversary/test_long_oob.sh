@@ -33,25 +33,7 @@ counted "a first message that is not the right proof is counted" main failures.q
 gives "TLS from another address than the GID's is refused" 0 "^request-right: refused: bad_address: the GID is not the address" \
     "$programs/rogue" "${tls_options[@]}" --connect oob --source 127.0.0.2 "$host" "${port[main]}" request-right
 
-attack main --connect oob <<'END'
-message-type-0          disconnected
-message-reply           disconnected
-message-flags           disconnected
-message-says-longer     disconnected
-message-says-shorter    disconnected
-message-cut             disconnected
-message-empty           disconnected
-message-beyond-grant    wc: remote_(operation|invalid_request)
-message-huge            wc: remote_(operation|invalid_request)
-joined-says-longer      disconnected
-joined-cut              disconnected
-joined-echo             disconnected
-joined-asking           disconnected
-joined-many             disconnected
-credits                 disconnected
-immediate-credits       disconnected
-immediate-beyond-grant  wc: remote_(operation|invalid_request)
-END
+attack_messages main '' --connect oob
 counted "what is wrong with messages is counted" main failures.traffic.protocol:bad_message=12 \
     failures.traffic.protocol:credits_exceeded=2 failures.traffic.wc:local_qp_operation=3
 loses_nothing "a client that was there all the time lost nothing" bystander
@@ -63,45 +45,8 @@ stop_server main
 start_server memory --threads 1 --max-clients 32 --handshake-timeout 2 --session-timeout 5 \
     --probe-interval 1 --message-size 100 --windows on
 remember_start memory
-attack memory --connect oob <<'END'
-region-own              wc: success
-region-read-over-end    wc: remote_access
-region-write-over-end   wc: remote_access
-region-read-before      wc: remote_access
-region-write-before     wc: remote_access
-region-read-at-end      wc: remote_access
-region-key-plus-1       wc: remote_access
-region-key-of-next      wc: remote_access
-region-read-too-much    wc: remote_access
-region-atomic           wc: success
-region-atomic-at-end    wc: remote_access
-region-atomic-unaligned (wc: remote_(access|invalid_request)|no completion)
-region-read-other       wc: remote_access, the owner's data is safe
-region-write-other      wc: remote_access, the owner's data is safe
-region-atomic-other     wc: remote_access, the owner's data is safe
-region-read-without     wc: remote_(access|invalid_request), the owner's data is safe
-region-write-without    wc: remote_(access|invalid_request), the owner's data is safe
-region-immediate        disconnected
-region-immediate-other  wc: remote_access, the owner's data is safe
-region-immediate-without wc: remote_(access|invalid_request), the owner's data is safe
-region-guess=4          4 of 4 refused: remote_access
-region-left             wc: remote_access
-region-zeroed           the same memory, all zero
-END
-attack memory --connect oob <<'END'
-push-own                pushed, the data is there
-push-over-region-end    disconnected
-push-far-from-region    disconnected
-push-over-window-end    disconnected
-push-far-from-window    disconnected
-push-nothing            disconnected
-push-too-much           disconnected
-push-wrong-key          (disconnected|wc: flushed)
-push-outside-memory     (disconnected|wc: flushed)
-push-without-window     disconnected
-push-cut                disconnected
-push-credits            disconnected
-END
+attack_regions memory --connect oob
+attack_pushes memory '(disconnected|wc: flushed)' --connect oob
 serves "a new client is served" memory --connect oob
 all_back "after attacks on memory everything is back" memory
 stop_server memory

@@ -384,6 +384,76 @@ attack() { # SERVER ROGUE_OPTIONS...
     count_refusals "$out"
 }
 
+# Wrong messages. ENDS follows the status of a message that the device refuses, because the server disconnects then.
+attack_messages() { # SERVER ENDS ROGUE_OPTIONS...
+    attack "$1" "${@:3}" <<END
+message-type-0          disconnected
+message-reply           disconnected
+message-flags           disconnected
+message-says-longer     disconnected
+message-says-shorter    disconnected
+message-cut             disconnected
+message-empty           disconnected
+message-beyond-grant    wc: remote_(operation|invalid_request)$2
+message-huge            wc: remote_(operation|invalid_request)$2
+joined-says-longer      disconnected
+joined-cut              disconnected
+joined-echo             disconnected
+joined-asking           disconnected
+joined-many             disconnected
+credits                 disconnected
+immediate-credits       disconnected
+immediate-beyond-grant  wc: remote_(operation|invalid_request)$2
+END
+}
+
+# One-sided requests within and beyond the attacker's memory.
+attack_regions() { # SERVER ROGUE_OPTIONS...
+    attack "$@" <<'END'
+region-own              wc: success
+region-read-over-end    wc: remote_access
+region-write-over-end   wc: remote_access
+region-read-before      wc: remote_access
+region-write-before     wc: remote_access
+region-read-at-end      wc: remote_access
+region-key-plus-1       wc: remote_access
+region-key-of-next      wc: remote_access
+region-read-too-much    wc: remote_access
+region-atomic           wc: success
+region-atomic-at-end    wc: remote_access
+region-atomic-unaligned (wc: remote_(access|invalid_request)|no completion)
+region-read-other       wc: remote_access, the owner's data is safe
+region-write-other      wc: remote_access, the owner's data is safe
+region-atomic-other     wc: remote_access, the owner's data is safe
+region-read-without     wc: remote_(access|invalid_request), the owner's data is safe
+region-write-without    wc: remote_(access|invalid_request), the owner's data is safe
+region-immediate        disconnected
+region-immediate-other  wc: remote_access, the owner's data is safe
+region-immediate-without wc: remote_(access|invalid_request), the owner's data is safe
+region-guess=4          4 of 4 refused: remote_access
+region-left             wc: remote_access
+region-zeroed           the same memory, all zero
+END
+}
+
+# Pushes. REGEX: how one ends that the attacker's own device refuses.
+attack_pushes() { # SERVER REGEX ROGUE_OPTIONS...
+    attack "$1" "${@:3}" <<END
+push-own                pushed, the data is there
+push-over-region-end    disconnected
+push-far-from-region    disconnected
+push-over-window-end    disconnected
+push-far-from-window    disconnected
+push-nothing            disconnected
+push-too-much           disconnected
+push-wrong-key          $2
+push-outside-memory     $2
+push-without-window     disconnected
+push-cut                disconnected
+push-credits            disconnected
+END
+}
+
 # Adds up the refusals and rejections a rogue saw, by code.
 count_refusals() { # TEXT
     local code

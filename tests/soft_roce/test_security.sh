@@ -87,25 +87,7 @@ END
 mapfile -t seen < <(stats main events.established events.psn_verified)
 is "the PSNs of every connection are read back" "$((seen[1] >= seen[0] && seen[0] > 60))" 1
 
-attack main <<'END'
-message-type-0          disconnected
-message-reply           disconnected
-message-flags           disconnected
-message-says-longer     disconnected
-message-says-shorter    disconnected
-message-cut             disconnected
-message-empty           disconnected
-message-beyond-grant    wc: remote_(operation|invalid_request), disconnected
-message-huge            wc: remote_(operation|invalid_request), disconnected
-joined-says-longer      disconnected
-joined-cut              disconnected
-joined-echo             disconnected
-joined-asking           disconnected
-joined-many             disconnected
-credits                 disconnected
-immediate-credits       disconnected
-immediate-beyond-grant  wc: remote_(operation|invalid_request), disconnected
-END
+attack_messages main ', disconnected'
 counted "what is wrong with messages is counted" main failures.traffic.protocol:bad_message=12 \
     failures.traffic.protocol:credits_exceeded=2 failures.traffic.wc:local_qp_operation=3
 
@@ -159,46 +141,11 @@ tls_options+=(--cert "$certs/client.pem" --key "$certs/client.key")
 start_server auth --threads 1 --max-clients 8 --max-handshakes 8 --handshake-timeout 2 --session-timeout 2 \
     --client-auth require --message-size 100 --windows on
 remember_start auth
+attack_regions auth
 attack auth <<'END'
-region-own              wc: success
-region-read-over-end    wc: remote_access
-region-write-over-end   wc: remote_access
-region-read-before      wc: remote_access
-region-write-before     wc: remote_access
-region-read-at-end      wc: remote_access
-region-key-plus-1       wc: remote_access
-region-key-of-next      wc: remote_access
-region-read-too-much    wc: remote_access
-region-atomic           wc: success
-region-atomic-at-end    wc: remote_access
-region-atomic-unaligned (wc: remote_(access|invalid_request)|no completion)
-region-read-other       wc: remote_access, the owner's data is safe
-region-write-other      wc: remote_access, the owner's data is safe
-region-atomic-other     wc: remote_access, the owner's data is safe
-region-read-without     wc: remote_(access|invalid_request), the owner's data is safe
-region-write-without    wc: remote_(access|invalid_request), the owner's data is safe
-region-immediate        disconnected
-region-immediate-other  wc: remote_access, the owner's data is safe
-region-immediate-without wc: remote_(access|invalid_request), the owner's data is safe
-region-guess=4          4 of 4 refused: remote_access
-region-left             wc: remote_access
-region-zeroed           the same memory, all zero
 message-beyond-grant    (wc: remote_(operation|invalid_request), )?disconnected
 END
-attack auth <<'END'
-push-own                pushed, the data is there
-push-over-region-end    disconnected
-push-far-from-region    disconnected
-push-over-window-end    disconnected
-push-far-from-window    disconnected
-push-nothing            disconnected
-push-too-much           disconnected
-push-wrong-key          disconnected
-push-outside-memory     disconnected
-push-without-window     disconnected
-push-cut                disconnected
-push-credits            disconnected
-END
+attack_pushes auth disconnected
 # Two are the refused pushes; immediate data with a wrong key adds another, unless the attacker's goodbye is read first.
 counted "what is wrong with pushes and immediate data is counted" auth 'failures.traffic.protocol:bad_message>=9' \
     failures.traffic.protocol:credits_exceeded=1 'failures.traffic.wc:remote_access>=2'

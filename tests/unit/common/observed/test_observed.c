@@ -146,6 +146,7 @@ TEST(inline__device_takes_512_of_4096__both_published)
 	assert_int_equal(ep_inline_bytes(rig.ep), 512);
 }
 
+/* The fake device has no driver, so it counts as hardware. */
 TEST(relaxed_ordering__as_memory_is_registered)
 {
 	for (int relaxed = 0; relaxed < 2; relaxed++) {

@@ -8,9 +8,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/rdma/dev.h"
 #include "common/rdma/tuning.h"
-#include "tests/unit/fakes/fake_verbs.h"
 
 static struct tuning t;
 static char err[256];
@@ -151,19 +149,6 @@ static void *tell_cpu(void *arg)
 {
 	*(int *)arg = sched_getcpu();
 	return NULL;
-}
-
-/* The fake device has no driver, so it counts as hardware. */
-TEST(relaxed_ordering__hardware__unless_off)
-{
-	struct dev d;
-
-	fake_dev(&d);
-	assert_true(tuning_relaxed(&t, &d));
-	t.relaxed_ordering = TUNING_RELAXED_ON;
-	assert_true(tuning_relaxed(&t, &d));
-	t.relaxed_ordering = TUNING_RELAXED_OFF;
-	assert_false(tuning_relaxed(&t, &d));
 }
 
 TEST(thread__list_of_one_cpu__runs_there)
