@@ -137,6 +137,18 @@ static struct link *link_of_qp(const struct ibv_qp *qp)
 	return l;
 }
 
+/* A listening socket, which does not block: a link that took the memory and the descriptor of one that was freed can be
+ * served without a connection waiting. */
+static int listen_as(uint16_t port, uint32_t sq_psn, uint32_t rq_psn)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un name;
+
+	if (bind(fd, (struct sockaddr *)&name, name_of(port, sq_psn, rq_psn, &name)) || listen(fd, 64))
+		fake_violation("the wire of the fakes cannot listen: %s", strerror(errno));
+	return fd;
+}
+
 /* Out of band the server programs its queue pair first, so whoever finds no other end waits for it. With an id, put_cm
  * pairs the queue pairs. */
 static void pair(struct ibv_qp *qp, uint32_t sq_psn, uint32_t rq_psn)
@@ -149,9 +161,8 @@ static void pair(struct ibv_qp *qp, uint32_t sq_psn, uint32_t rq_psn)
 		link_new(NULL, fd)->qp = qp;
 		return;
 	}
-	if (bind(fd, (struct sockaddr *)&name, name_of(0, sq_psn, rq_psn, &name)) || listen(fd, 1))
-		fake_violation("the wire of the fakes cannot wait for a queue pair: %s", strerror(errno));
-	l = link_new(NULL, fd);
+	close(fd);
+	l = link_new(NULL, listen_as(0, sq_psn, rq_psn));
 	l->qp = qp;
 	l->listens = true;
 }
@@ -200,12 +211,7 @@ static void start_connect(const struct fake_cm_call *c)
 
 static void start_listen(struct rdma_cm_id *id)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	struct sockaddr_un name;
-
-	if (bind(fd, (struct sockaddr *)&name, name_of(be16toh(rdma_get_src_port(id)), 0, 0, &name)) || listen(fd, 64))
-		fake_violation("the wire of the fakes cannot listen: %s", strerror(errno));
-	link_new(id, fd)->listens = true;
+	link_new(id, listen_as(be16toh(rdma_get_src_port(id)), 0, 0))->listens = true;
 }
 
 static void end_link(struct link *l)
@@ -300,15 +306,20 @@ static void on_posted(struct ibv_qp *qp, const struct ibv_send_wr *wr)
 			    .bytes = sge ? sge->length : 0 };
 	void *data = sge ? (void *)(uintptr_t)sge->addr : NULL;
 	struct link *l = link_of_qp(qp);
+	bool is_local = wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV;
 
 	fake_posts_forget();
+	if (is_local && (!l || l->n == 0)) {
+		fake_complete_sends(qp, 1, IBV_WC_SUCCESS);
+		return;
+	}
 	if (!l)
 		return;
 	if (wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		p.type = WRITE;
 	else if (wr->opcode == IBV_WR_RDMA_READ)
 		p.type = READ;
-	else if (wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV)
+	else if (is_local)
 		p = (struct packet){ .type = NOTHING };
 	if (l->n == SENDS_MAX || p.bytes > DATA_MAX)
 		fake_violation("too much for the wire of the fakes: %u requests, %u bytes", l->n, p.bytes);
