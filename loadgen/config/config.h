@@ -16,6 +16,7 @@
 #include "loadgen/config/targets.h"
 
 #define LOADGEN_CLIENTS_MAX 1000000
+#define LOADGEN_INFLIGHT_MAX 128
 
 struct workload;
 struct sut_keep;
@@ -70,6 +71,7 @@ struct loadgen_config {
 	uint64_t sample_interval_ns;	/* samples of both machines' resources; 0: none */
 	struct opt_list sizes;		/* bytes of an operation; the workload's default when not given */
 	uint64_t inflight;		/* operations per client; the workload's default when not given */
+	uint64_t total_inflight;	/* operations of all active clients together; 0: no limit but `inflight` */
 	uint64_t coalesce;		/* most messages in one SEND */
 	const char *rate_text;		/* value of --rate; NULL: none */
 	bool find_rate;			/* search for the rate, within `rates` */

@@ -200,8 +200,9 @@ static const struct opt options[] = {
 	  .help = "Number of load hosts that share the clients of the run.",
 	  .more = "`--threads` is for each host; rates, `--connect-concurrency`, `--churn` and `--cycles` are "
 	  "totals over all hosts." },
-	{ .name = "inflight", .group = "load", .type = OPT_UINT, .offset = AT(inflight), .min = 1, .max = 128,
-	  .metavar = "N", .def_words = "by workload", .help = "Operations that each client keeps in flight.",
+	{ .name = "inflight", .group = "load", .type = OPT_UINT, .offset = AT(inflight), .min = 1,
+	  .max = LOADGEN_INFLIGHT_MAX, .metavar = "N", .def_words = "by workload",
+	  .help = "Operations that each client keeps in flight.",
 	  .more = "With `duplex`, in each direction. Clients need as many credits (for `--coalesce` and the open loop "
 	  "see docs/workloads.md): a server that cannot grant them refuses the client and names the option to raise." },
 	TUNING_OPT_INLINE(TUNING_AT),
@@ -382,8 +383,8 @@ static const struct opt options[] = {
 	{ .name = "suite", .group = "clients", .type = OPT_STRING, .offset = AT(suite), .metavar = "FILE|NAME|all",
 	  .per_suite = true, .excludes = "compare,compare-set,find-capacity", .common = true,
 	  .help = "Run a suite: several runs with one report (docs/suites.md).",
-	  .more = "NAME is fabric, messages, arrays, connections, transports or setup; all: the first four. Other "
-	  "options apply to all of its runs." },
+	  .more = "NAME is fabric, messages, arrays, connections, transports, setup or qp-sweep; all: the first four. "
+	  "Other options apply to all of its runs." },
 	{ .name = "targets", .group = "where", .type = OPT_STRING, .offset = AT(targets_text),
 	  .metavar = "HOST[:PORT],...", .excludes = "environment=vm,environment=netns",
 	  .help = "Servers to load at once, at most 16, instead of --server.",
@@ -408,6 +409,12 @@ static const struct opt options[] = {
 	  .per_host = true, .needs = "join|cluster", .def_words = "RAMPART_TOKEN of the environment",
 	  .help = "File whose first line is the token of the etcd, instead of ?token=SECRET in the URL.",
 	  .more = "See docs/cluster.md, \"The token\"." },
+	{ .name = "total-inflight", .group = "load", .type = OPT_UINT, .offset = AT(total_inflight), .min = 1,
+	  .max = 1000000, .metavar = "N", .excludes = "rate,rate-per-client", .def_words = "no limit but --inflight",
+	  .help = "Operations that all active clients together keep in flight, however many clients there are.",
+	  .more = "When an operation ends, the next client in turn begins one. Each thread has its part of N, at least "
+	  "1, for its own clients. `--inflight` is then the most that a client has in flight, by default N or 128. Not "
+	  "with the workloads `connect`, `idle` and `duplex`." },
 	{ .name = "trace", .group = "output", .type = OPT_STRING, .offset = AT(trace), .metavar = "FILE",
 	  .excludes = "lead,join,cluster", .per_host = true, .per_suite = true,
 	  .help = "Write the times of every measured operation to FILE, comma-separated.",

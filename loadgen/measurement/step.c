@@ -316,6 +316,8 @@ double step_littles_residual(const struct step *s, const struct loadgen_config *
 {
 	double population = (double)step_active(s, cfg) * (double)cfg->inflight * cfg->wl->streams;
 
+	if (cfg->total_inflight && s->senders_of_all)
+		population = fmin(population, (double)cfg->total_inflight * s->senders / s->senders_of_all);
 	if (!s->measured || population <= 0 || cfg->iterations || cfg->churn_per_s || s->outages ||
 	    loadgen_is_open_loop(cfg) || hist_count(s->hists.response) == 0)
 		return NAN;

@@ -56,6 +56,23 @@ void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream)
 	t->in_flight++;
 }
 
+/* Lets the active clients in turn begin an operation each, until the budget is in flight or no client may begin one. */
+static void begin_in_turn(struct traffic *t)
+{
+	uint32_t passed = 0;
+
+	while (t->in_flight < t->budget && passed < t->active) {
+		struct wclient *wc = &t->clients[t->turn];
+		const struct stream *s = &wc->streams[0];
+		uint64_t before = t->in_flight;
+
+		t->turn = t->turn + 1 < t->active ? t->turn + 1 : 0;
+		if (wc->state == WCLIENT_LIVE && s->begun - s->done < t->cfg->inflight && s->begun < t->allowed)
+			t->workload->start(t, wc, 0, 1);
+		passed = t->in_flight > before ? 0 : passed + 1;
+	}
+}
+
 /* In the closed loop an operation is due when the one it replaces ended, even if other operations begin before it. */
 static void begin_more(struct traffic *t, struct wclient *wc, uint64_t due_ns)
 {
@@ -66,6 +83,10 @@ static void begin_more(struct traffic *t, struct wclient *wc, uint64_t due_ns)
 		return;
 	}
 	t->begin_ns = due_ns;
+	if (t->budget) {
+		begin_in_turn(t);
+		return;
+	}
 	for (unsigned i = 0; i < t->workload->streams && wc->state == WCLIENT_LIVE; i++) {
 		const struct stream *s = &wc->streams[i];
 		uint64_t room = inflight - (s->begun - s->done), n = MIN(room, t->allowed - s->begun);
@@ -81,8 +102,17 @@ static void refill(struct ep_deferred *d)
 	struct wclient *wc = (struct wclient *)((char *)d - offsetof(struct wclient, refill));
 	struct traffic *t = wc->traffic;
 
-	if (t->on && wc->state == WCLIENT_LIVE)
+	if (t->on && (t->budget || wc->state == WCLIENT_LIVE))
 		begin_more(t, wc, now_ns(t));
+}
+
+/* Begins what may begin now: at the end of the present batch of completions, if there is one. */
+static void begin_next(struct traffic *t, struct wclient *wc)
+{
+	if (ep_is_held(t->ep))
+		ep_defer(t->ep, &wc->refill);
+	else
+		begin_more(t, wc, clock_now_ns());
 }
 
 /* Takes back the operations that were in flight on a lost connection: they will begin again with the same numbers, and
@@ -107,6 +137,8 @@ void traffic_reset(struct wclient *wc)
 		else
 			s->begun = s->done = 0;
 	}
+	if (wc->traffic->on && wc->traffic->budget)
+		begin_next(wc->traffic, wc);
 }
 
 static void record_open_loop(struct traffic *t, const struct stream_times *at, uint64_t now)
@@ -191,12 +223,8 @@ void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_
 	t->in_flight -= n;
 	if (wc->state == WCLIENT_LEAVING && traffic_is_idle(wc))
 		client_close(wc->conn);
-	else if (!t->on || wc->state == WCLIENT_LEAVING)
-		return;
-	else if (ep_is_held(t->ep))
-		ep_defer(t->ep, &wc->refill);
-	else
-		begin_more(t, wc, clock_now_ns());
+	else if (t->on && wc->state != WCLIENT_LEAVING)
+		begin_next(t, wc);
 }
 
 void traffic_start_client(struct wclient *wc)
@@ -254,12 +282,20 @@ static void publish_fairness(struct traffic *t, unsigned first, unsigned last, s
 	counter_set(&out->max, max);
 }
 
+/* A worker's part of --total-inflight, in proportion to its active clients; 0: no limit. */
+static uint64_t budget_of(uint64_t total, uint32_t active, uint32_t active_of_all)
+{
+	return total && active ? MAX((total * active + active_of_all / 2) / active_of_all, 1) : 0;
+}
+
 void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_of_all, uint64_t rate)
 {
 	t->bytes = bytes;
 	t->rate = rate;
 	t->active = active;
 	t->active_of_all = active_of_all;
+	t->budget = budget_of(t->cfg->total_inflight, active, active_of_all);
+	t->turn = 0;
 	t->on = t->measuring = false;
 	t->allowed = t->cfg->iterations ? t->cfg->warmup_iterations : UINT64_MAX;
 	t->last_end_ns = 0;

@@ -2,8 +2,9 @@
 /* Begins, counts and times the operations of a worker's clients.
  *
  * In a closed loop each active client keeps --inflight operations of each stream in flight. Replacements for ended
- * operations begin at the end of the batch of completions that ended them, so that they share a doorbell. In the open
- * loop (open_loop.h) operations begin when they are due. Owning thread: the worker's.
+ * operations begin at the end of the batch of completions that ended them, so that they share a doorbell. With
+ * --total-inflight the worker's active clients begin operations in turn, as long as fewer than its part are in flight.
+ * In the open loop (open_loop.h) operations begin when they are due. Owning thread: the worker's.
  */
 #ifndef RAMPART_LOADGEN_TRAFFIC_H
 #define RAMPART_LOADGEN_TRAFFIC_H
@@ -52,6 +53,8 @@ struct traffic {
 	uint64_t last_end_ns;		/* when the last measured operation ended; 0: none has */
 	uint64_t begin_ns;		/* begin time of the operations that workload->start is called for */
 	uint64_t in_flight;
+	uint64_t budget;		/* most operations in flight (--total-inflight); 0: `inflight` of each client */
+	uint32_t turn;			/* client whose turn it is to begin an operation of the budget */
 	uint64_t batch, batch_ns;	/* number of the last batch that was timed, and when */
 };
 

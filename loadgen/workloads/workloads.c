@@ -45,6 +45,8 @@ static const char *contradiction(const struct loadgen_config *c)
 		return "--active: cannot be combined with this --workload, whose clients send nothing";
 	if (c->iterations && wl->idle)
 		return "--iterations: cannot be combined with this --workload, whose clients send nothing";
+	if (c->total_inflight && wl->streams != 1)
+		return "--total-inflight: cannot be combined with this --workload";
 	if (loadgen_is_open_loop(c) && wl->streams != 1)
 		return "--rate: cannot be combined with this --workload";
 	if (c->message_auth && !wl->tags)
@@ -110,7 +112,9 @@ static void add_default_depths(struct loadgen_config *c)
 {
 	uint32_t inflight = c->wl->inflight_default;
 
-	if (c->inflight == 0)
+	if (c->inflight == 0 && c->total_inflight)
+		c->inflight = MIN(c->total_inflight, LOADGEN_INFLIGHT_MAX);
+	else if (c->inflight == 0)
 		c->inflight = loadgen_is_open_loop(c) ? MAX(inflight, OPEN_LOOP_INFLIGHT) : inflight;
 	if (c->chunk_bytes == 0)
 		c->chunk_bytes = 1 << 20;

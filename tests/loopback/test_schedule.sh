@@ -1,6 +1,7 @@
 #!/bin/bash
-# The open loop of performance_test: arrivals, overload, a sweep of offered rates, and the search for a rate. The
-# schedule does not depend on the transport, so this uses TCP. test_load.sh has the open loop over RDMA.
+# When performance_test begins operations. The open loop: arrivals, overload, a sweep of offered rates, and the search
+# for a rate; the closed loop with --total-inflight. None of it depends on the transport, so this uses TCP. test_load.sh
+# has both loops over RDMA.
 # here
 
 RAMPART_TRANSPORT=tcp
@@ -16,6 +17,10 @@ done
 moves "open loop: more than there is room for is late, not lost, and waits in its response time" overload \
     "--workload echo --steps 2 --rate-per-client 500000 --inflight 4 --iterations 2000" 'one.sent_late >= 100' \
     'one.response_ns.p50 > 2 * one.service_ns.p50'
+
+moves "--total-inflight: as many operations are in flight with any number of clients, and the clients take turns" total \
+    "--workload echo --steps 1,4,16 --total-inflight 8 --duration 1" '.config.total_inflight == 8' \
+    '[.steps[].littles_law_residual | fabs < 0.05] | all' '[.steps[].fairness.jain_index > 0.95] | all'
 
 # A machine that is busy with other things may make the throughput uneven.
 moves "a second has enough intervals to tell whether a step was steady" second \

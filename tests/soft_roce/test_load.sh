@@ -54,7 +54,11 @@ holds "on one machine there is no wire: the device's packets are known, bytes on
     '[.steps[].network | .server, .generator | .bytes_out, .bytes_in, .used_ratio] | unique == [null]' \
     '[.steps[] | (.throughput_msgs_per_s * .measured_s) as $n | .network | .server, .generator | .packets_out >= 1.8 * $n] | all'
 
-# ---- open loop (test_schedule.sh has the rest of it)
+# ---- the closed loop with a total, and the open loop (test_schedule.sh has the rest of both)
+
+moves "READs with --total-inflight: 4 are in flight with 2 clients and with 8, and all clients take turns" total \
+    "--workload read --steps 2,8 --total-inflight 4 --verify --duration 1" \
+    '[.steps[].littles_law_residual | fabs < 0.05] | all' '[.steps[].fairness.jain_index > 0.95] | all'
 
 moves "open loop over RDMA: nothing is sent before it is due, and what is late waits in its response time" open \
     "--workload echo --steps 10 --rate 200 --duration 3" 'one.throughput_msgs_per_s <= 1.3 * one.offered_per_s' \
