@@ -15,6 +15,7 @@
 #include "loadgen/cluster/team.h"
 #include "loadgen/report/run_cases.h"
 #include "loadgen/run/run.h"
+#include "loadgen/suites/falls.h"
 #include "loadgen/suites/need.h"
 #include "loadgen/suites/side_by_side.h"
 #include "loadgen/suites/suite_results.h"
@@ -61,15 +62,14 @@ static struct compared *point_of(struct comparison *k, const json_t *step, bool 
 	return p;
 }
 
-/* Keeps only the part of a step that baseline_compare, suite_results_figures and need_json read: whole steps are large,
- * and all rounds are kept until the end. */
+/* Keeps only the part of a step that baseline_compare, suite_results_figures, need_json and falls_json read: all rounds
+ * are kept until the end, and whole steps are large. */
 static json_t *figures_of(const json_t *step, unsigned round)
 {
 	static const char *const names[] = {
 		"target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s", "throughput_bytes_per_s",
 		"response_ns", "one_way_ns", "streams", "churn", "connect_ns", "connect_full_ns", "connect_resumed_ns",
-		"connect_wall_s",
-		"resources", "memory", "slo", "validity",
+		"connect_wall_s", "network", "resources", "memory", "slo", "validity",
 	};
 	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
 
@@ -286,13 +286,10 @@ static json_t *alternative_figures(const struct comparison *k, const struct comp
 	return o;
 }
 
-/* Whether the work needs RDMA, judged by the rounds of each alternative at each point. */
-static json_t *need_of(const struct comparison *k, const json_t *alternatives, const json_t *points)
+/* Copies the points, and adds to each the rounds of every alternative as `runs`. The caller owns the result. */
+static json_t *points_with_runs(const struct comparison *k, const json_t *points)
 {
-	const struct loadgen_config *cfg = &k->a->v[0].cfg;
-	const struct need_terms terms = { .rounds = k->rounds, .slo = cfg->slo_text,
-					  .cpu_hour_price = cfg->cpu_hour_price };
-	json_t *judged = json_array(), *need, *point, *runs;
+	json_t *all = json_array(), *point, *runs;
 	size_t n;
 
 	json_array_foreach((json_t *)points, n, point) {
@@ -301,16 +298,17 @@ static json_t *need_of(const struct comparison *k, const json_t *alternatives, c
 			json_array_append(runs, k->points[n].runs[i]);
 		point = json_copy(point);
 		json_object_set_new(point, "runs", runs);
-		json_array_append_new(judged, point);
+		json_array_append_new(all, point);
 	}
-	need = need_json(alternatives, judged, &terms);
-	json_decref(judged);
-	return need;
+	return all;
 }
 
 static json_t *comparison_json(const struct comparison *k)
 {
-	json_t *points = json_array(), *alternatives = alternatives_json(k), *need, *crossovers;
+	const struct loadgen_config *cfg = &k->a->v[0].cfg;
+	const struct need_terms terms = { .rounds = k->rounds, .slo = cfg->slo_text,
+					  .cpu_hour_price = cfg->cpu_hour_price };
+	json_t *points = json_array(), *alternatives = alternatives_json(k), *judged, *need, *crossovers, *falls;
 
 	for (size_t n = 0; n < k->n_points; n++) {
 		json_t *candidates = json_array(), *figures = json_array();
@@ -326,11 +324,14 @@ static json_t *comparison_json(const struct comparison *k)
 			"figures", figures));
 	}
 	crossovers = crossovers_json(k, points);
-	need = need_of(k, alternatives, points);
-	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:o, s:O, s:O?}", "compared", k->a->title,
+	judged = points_with_runs(k, points);
+	need = need_json(alternatives, judged, &terms);
+	falls = falls_json(judged);
+	json_decref(judged);
+	return json_pack("{s:s, s:o, s:s, s:i, s:f, s:o, s:o, s:o, s:o, s:o, s:O, s:O?}", "compared", k->a->title,
 			 "alternatives", alternatives, "baseline", k->a->v[0].name, "rounds", (int)k->rounds,
-			 "min_effect", BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "sizes",
-			 side_by_side_sizes(points), "need", need, "failed", k->failed, "environment",
+			 "min_effect", BASELINE_MIN_EFFECT, "points", points, "crossovers", crossovers, "falls", falls,
+			 "sizes", side_by_side_sizes(points), "need", need, "failed", k->failed, "environment",
 			 k->environment);
 }
 

@@ -32,43 +32,51 @@ static json_t *figures_of(const json_t *points)
 	return all;
 }
 
-/* The figures of an alternative at the points with as many clients as the first point. The caller owns the result. */
-static json_t *figures_by_size(const json_t *points, size_t alternative)
+static const struct axis {
+	const char *path, *other, *label;
+} size_axis = { "message_bytes", "clients", "size, bytes" }, clients_axis = { "clients", "message_bytes", "clients" };
+
+/* The figures of an alternative at the points that differ from the first one only along the axis. The caller owns the
+ * result. */
+static json_t *figures_along(const struct axis *axis, const json_t *points, size_t alternative)
 {
-	double clients = json_number_at(json_array_get(points, 0), "clients");
+	double other = json_number_at(json_array_get(points, 0), axis->other);
 	json_t *all = json_array(), *point;
 	size_t i;
 
 	json_array_foreach((json_t *)points, i, point) {
-		if (json_number_at(point, "clients") == clients)
+		if (json_number_at(point, axis->other) == other)
 			json_array_append(all, json_array_get(json_object_get(point, "figures"), alternative));
 	}
 	return all;
 }
 
-/* Charts of figures against the size, with a line for each alternative. */
-static void draw_sizes(struct page *p, const char *id, const json_t *points)
+/* Charts of figures against the size and against the number of clients, with a line for each alternative. */
+static void draw_figures(struct page *p, const char *id, const json_t *points)
 {
 	static const struct {
+		const struct axis *axis;
 		const char *id, *title, *y_label, *path;
 		double scale;
 	} charts[] = {
-		{ "p50", "Time of an operation", "p50, us", "response_p50_ns", 1e-3 },
-		{ "bandwidth", "Bandwidth", "bandwidth, GB/s", "throughput_bytes_per_s", 1e-9 },
+		{ &size_axis, "p50", "Time of an operation", "p50, us", "response_p50_ns", 1e-3 },
+		{ &size_axis, "bandwidth", "Bandwidth", "bandwidth, GB/s", "throughput_bytes_per_s", 1e-9 },
+		{ &clients_axis, "clients-p50", "Time of an operation", "p50, us", "response_p50_ns", 1e-3 },
+		{ &clients_axis, "clients-rate", "Operations a second", "operations/s", "throughput_msgs_per_s", 1 },
 	};
 	const json_t *first = json_object_get(json_array_get(points, 0), "figures");
 
 	for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
-		struct chart c = { .x_label = "size, bytes", .x_log = true, .y_label = charts[i].y_label,
+		struct chart c = { .x_label = charts[i].axis->label, .x_log = true, .y_label = charts[i].y_label,
 				   .y_log = true };
 
 		for (size_t k = 0; k < json_array_size(first) && k < ALTERNATIVES_MAX; k++) {
 			struct page_column curve = { .path = charts[i].path, .scale = charts[i].scale };
-			json_t *steps = figures_by_size(points, k);
+			json_t *steps = figures_along(charts[i].axis, points, k);
 
 			curve.title = page_text_at(json_array_get(first, k), "name", "unknown");
 			if (json_array_size(steps) > 1)
-				figures_curve(p, &c, steps, "message_bytes", &curve);
+				figures_curve(p, &c, steps, charts[i].axis->path, &curve);
 			json_decref(steps);
 		}
 		if (c.n_series)
@@ -85,7 +93,7 @@ static void show_figures(struct page *p, const char *id, const json_t *points)
 	};
 	json_t *all = figures_of(points);
 
-	draw_sizes(p, id, points);
+	draw_figures(p, id, points);
 	figures_table(p, page_text(p, "%s_side_by_side", id), "Each alternative: medians of the rounds.", all,
 		      SIZE_MAX);
 	if (figures_are_known(all, "connect_stages.tcp_connect"))
@@ -144,13 +152,15 @@ static void show_comparison(struct page *p, const char *id, const json_t *compar
 	}
 }
 
-/* Charts the improvement in messages a second, in per cent, against the size; it shows at which size settings cross. */
+/* Charts the improvement in messages a second, in per cent, against the size, or against the number of clients if there
+ * is one size; it shows where settings cross. */
 static void draw_comparison(struct page *p, const char *id, const json_t *comparison)
 {
 	const json_t *points = json_object_get(comparison, "points"), *row;
 	size_t n = json_array_size(points) < POINTS_MAX ? json_array_size(points) : POINTS_MAX, r;
 	size_t candidates = json_array_size(json_at(json_array_get(points, 0), "candidates"));
-	struct chart c = { .x_label = "size, bytes", .x_log = true, .y_label = "messages/s, % more than the baseline" };
+	const struct axis *axis = figures_count_distinct(points, "message_bytes") > 1 ? &size_axis : &clients_axis;
+	struct chart c = { .x_label = axis->label, .x_log = true, .y_label = "messages/s, % more than the baseline" };
 
 	for (size_t k = 0; n > 1 && k < candidates && k < CANDIDATES_MAX; k++) {
 		double *v = page_numbers(p, 4 * n);
@@ -161,7 +171,7 @@ static void draw_comparison(struct page *p, const char *id, const json_t *compar
 			const json_t *at = json_array_get(points, i),
 				*o = json_array_get(json_object_get(at, "candidates"), k);
 
-			v[i] = json_number_at(at, "message_bytes");
+			v[i] = json_number_at(at, axis->path);
 			json_array_foreach(json_object_get(o, "rows"), r, row) {
 				if (strcmp(page_text_at(row, "metric", ""), "throughput_msgs_per_s") != 0)
 					continue;
@@ -265,11 +275,18 @@ static bool compares_transports(const json_t *comparison)
 	return false;
 }
 
-/* Explains why sockets win on software RDMA. */
+/* Explains why sockets win on software RDMA, and why curves over the number of clients do not apply to adapters. */
 static void warn_of_software(struct page *p, const json_t *comparison)
 {
-	if (!compares_transports(comparison) ||
-	    !json_is_true(json_at(comparison, "environment.rdma_device.is_software")))
+	if (!json_is_true(json_at(comparison, "environment.rdma_device.is_software")))
+		return;
+	if (json_array_size(json_object_get(comparison, "falls")))
+		doc_note(p->doc, DOC_WARN, NULL,
+			 "RDMA here is software (%s), which has no cache of queue pairs: their state is in the host's "
+			 "memory. How throughput changes with the number of clients says nothing about an adapter, "
+			 "whose cache holds the state of some queue pairs only.",
+			 page_text_at(comparison, "environment.rdma_device.driver", "no adapter"));
+	if (!compares_transports(comparison))
 		return;
 	doc_note(p->doc, DOC_WARN, NULL,
 		 "RDMA here is software (%s)%s: the sending CPU builds every packet and its checksum, while the "
@@ -309,6 +326,47 @@ static void say_crossovers(struct page *p, const json_t *comparison)
 	}
 }
 
+static void say_falls(struct page *p, const json_t *comparison)
+{
+	const json_t *fall;
+	size_t i;
+
+	json_array_foreach(json_object_get(comparison, "falls"), i, fall) {
+		double below = json_number_at(fall, "below_clients");
+
+		if (!page_takes_row(p))
+			return;
+		doc_item(p->doc, NULL, "%s, %s: the rate is highest with %s (%s operations/s). %s",
+			 page_text_at(fall, "name", "unknown"), page_bytes(p, json_number_at(fall, "message_bytes")),
+			 page_clients(p, json_number_at(fall, "best_clients")),
+			 page_count(p, json_number_at(fall, "best_msgs_per_s")), isfinite(below) ?
+			 page_text(p, "From %s on it is at least 10 %% lower (%s operations/s).",
+				   page_clients(p, below), page_count(p, json_number_at(fall, "below_msgs_per_s"))) :
+			 "With more clients it does not fall by 10 % for good.");
+	}
+}
+
+/* The devices' counters that grew more where throughput had fallen. */
+static void show_fall_counters(struct page *p, const char *id, const json_t *comparison)
+{
+	struct doc_table *t = NULL;
+	const json_t *fall, *o;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(comparison, "falls"), i, fall)
+		json_array_foreach(json_object_get(fall, "counters"), k, o) {
+			if (!t)
+				t = page_table(p, page_text(p, "%s_fall_counters", id),
+					       "Counters of the RDMA ports that grow by a tenth more for each "
+					       "operation where throughput has fallen.",
+					       "alternative;size#bytes;counter;at the best#/op;fallen#/op");
+			if (page_takes_row(p))
+				page_add(t, DOC_PLAIN, "s0s33", page_text_at(fall, "name", "unknown"),
+					 json_number_at(fall, "message_bytes"), page_text_at(o, "name", "unknown"),
+					 json_number_at(o, "best_per_op"), json_number_at(o, "below_per_op"));
+		}
+}
+
 static void say_comparison(struct page *p, const json_t *comparison)
 {
 	double rounds = json_number_at(comparison, "rounds");
@@ -323,6 +381,7 @@ static void say_comparison(struct page *p, const json_t *comparison)
 	say_crossovers(p, comparison);
 	warn_of_software(p, comparison);
 	say_sizes(p, comparison);
+	say_falls(p, comparison);
 }
 
 /* A figure of a row. The column's title says that a rate is one. */
@@ -414,6 +473,7 @@ void comparison_show(struct page *p, const char *id, const json_t *comparison)
 	say_comparison(p, comparison);
 	need_show(p, id, comparison);
 	show_figures(p, id, json_object_get(comparison, "points"));
+	show_fall_counters(p, id, comparison);
 	draw_comparison(p, id, comparison);
 	show_comparison(p, id, comparison);
 	say_failed(p, comparison);
