@@ -15,7 +15,8 @@
 #define SHIPPED_IN "docs/suites"
 #define INSTALLED_IN "../share/rampart/suites"
 
-static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports", "setup" };
+static const char *const shipped[] = { "fabric", "messages", "arrays", "connections", "transports", "setup",
+				       "qp-sweep" };
 #define OF_ALL 4u	/* "all" leaves out the rest, which take longer than these together */
 
 static bool is_file(const char *what)
@@ -140,6 +141,6 @@ int suite_read(const char *what, const char *only, int argc, char **argv, struct
 	else
 		ret = suite_refuse(err, err_size,
 				    "--suite: '%.64s' is not allowed; allowed: a file (with a slash, or NAME.json), "
-			      "fabric, messages, arrays, connections, transports, setup or all", what);
+			      "fabric, messages, arrays, connections, transports, setup, qp-sweep or all", what);
 	return ret || !only ? ret : choose_entries(s, err, err_size);
 }

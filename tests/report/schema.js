@@ -293,7 +293,7 @@ const wrongSuites = [
 	["a list of nothing", (s) => (s.entries[0].options.clients = [])],
 ];
 
-for (const name of ["fabric", "messages", "arrays", "connections", "transports", "setup"]) {
+for (const name of ["fabric", "messages", "arrays", "connections", "transports", "setup", "qp-sweep"]) {
 	const suite = JSON.parse(readFileSync(new URL(`../../docs/suites/${name}.json`, import.meta.url), "utf8"));
 
 	isValid(`suite ${name}: as its schema says`, suite, validateSuite);

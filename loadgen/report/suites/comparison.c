@@ -359,11 +359,13 @@ static void show_fall_counters(struct page *p, const char *id, const json_t *com
 				t = page_table(p, page_text(p, "%s_fall_counters", id),
 					       "Counters of the RDMA ports that grow by a tenth more for each "
 					       "operation where throughput has fallen.",
-					       "alternative;size#bytes;counter;at the best#/op;fallen#/op");
+					       "alternative;size#bytes;counter;at the best#/1,000 op;"
+					       "fallen#/1,000 op");
 			if (page_takes_row(p))
 				page_add(t, DOC_PLAIN, "s0s33", page_text_at(fall, "name", "unknown"),
 					 json_number_at(fall, "message_bytes"), page_text_at(o, "name", "unknown"),
-					 json_number_at(o, "best_per_op"), json_number_at(o, "below_per_op"));
+					 1e3 * json_number_at(o, "best_per_op"),
+					 1e3 * json_number_at(o, "below_per_op"));
 		}
 }
 
