@@ -342,7 +342,7 @@ static void say_falls(struct page *p, const json_t *comparison)
 			 page_count(p, json_number_at(fall, "best_msgs_per_s")), isfinite(below) ?
 			 page_text(p, "From %s on it is at least 10 %% lower (%s operations/s).",
 				   page_clients(p, below), page_count(p, json_number_at(fall, "below_msgs_per_s"))) :
-			 "With more clients it does not fall by 10 % for good.");
+			 "It does not fall by 10 % for good with any larger number that was measured.");
 	}
 }
 
