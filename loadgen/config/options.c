@@ -198,8 +198,8 @@ static const struct opt options[] = {
 	{ .name = "hosts", .group = "hosts", .type = OPT_UINT, .offset = AT(hosts), .min = 1, .max = HOSTS_MAX,
 	  .metavar = "N", .def = "1", .needs = "lead|join|cluster",
 	  .help = "Number of load hosts that share the clients of the run.",
-	  .more = "`--threads` is for each host; rates, `--connect-concurrency`, `--churn` and `--cycles` are "
-	  "totals over all hosts." },
+	  .more = "`--threads` is for each host; rates, `--connect-concurrency`, `--total-inflight`, `--churn` and "
+	  "`--cycles` are totals over all hosts." },
 	{ .name = "inflight", .group = "load", .type = OPT_UINT, .offset = AT(inflight), .min = 1,
 	  .max = LOADGEN_INFLIGHT_MAX, .metavar = "N", .def_words = "by workload",
 	  .help = "Operations that each client keeps in flight.",
@@ -413,8 +413,8 @@ static const struct opt options[] = {
 	  .max = 1000000, .metavar = "N", .excludes = "rate,rate-per-client", .def_words = "no limit but --inflight",
 	  .help = "Operations that all active clients together keep in flight, however many clients there are.",
 	  .more = "When an operation ends, the next client in turn begins one. Each thread has its part of N, at least "
-	  "1, for its own clients. `--inflight` is then the most that a client has in flight, by default N or 128. Not "
-	  "with the workloads `connect`, `idle` and `duplex`." },
+	  "1, for its own clients. `--inflight` is then the most that one client has in flight, by default N, but at "
+	  "most 128. Not with the workloads `connect`, `idle` and `duplex`." },
 	{ .name = "trace", .group = "output", .type = OPT_STRING, .offset = AT(trace), .metavar = "FILE",
 	  .excludes = "lead,join,cluster", .per_host = true, .per_suite = true,
 	  .help = "Write the times of every measured operation to FILE, comma-separated.",
