@@ -303,7 +303,8 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	/* The server may have answered in time, and this end has not read it yet. */
+	/* The answer may have arrived in time and wait in the socket. Read it first: client_boot_serve_next fails the
+	 * connection if the step does not end the state. */
 	if (c->queued) {
 		c->overdue = true;
 		return;

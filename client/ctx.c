@@ -108,7 +108,8 @@ static void start_watchers(struct client_ctx *ctx)
 		   (enum poll_mode)ctx->cfg->poll, ctx->cfg->spin_ns, client_on_cm_event, ctx);
 	ctx->pump.on_broken = on_broken;
 	ctx->pump.on_qp_event = on_qp_event;
-	/* TLS takes much CPU time: unless it came last, completions and CM events of a storm would wait for seconds. */
+	/* TLS steps come last in a turn, a few at a time: they take much CPU time, and in a storm of connections
+	 * completions and CM events would otherwise wait for seconds. */
 	pump_set_rest(&ctx->pump, client_boot_serve_next);
 	ev_prepare_init(&ctx->turn_end, on_turn_end);
 	ctx->turn_end.data = ctx;

@@ -58,7 +58,7 @@ struct client_conn {
 	TAILQ_ENTRY(client_conn) entry;	/* FREE: in ctx->free; DEAD: in ctx->dead */
 	TAILQ_ENTRY(client_conn) ready;	/* queued: in ctx->ready */
 	bool queued;			/* the socket is ready for the next step of TCP, TLS or the frames */
-	bool overdue;			/* queued: the deadline has passed, so this step has to end the state */
+	bool overdue;			/* queued after the deadline: fails unless the next step ends the state */
 	ev_timer deadline;
 	enum stage parked;		/* stage the connection waits to enter; STAGE_TIMED: none */
 

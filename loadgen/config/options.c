@@ -414,7 +414,7 @@ static const struct opt options[] = {
 	  .help = "Operations that all active clients together keep in flight, however many clients there are.",
 	  .more = "When an operation ends, the next client in turn begins one. Each thread has its part of N, at least "
 	  "1, for its own clients. `--inflight` is then the most that one client has in flight, by default N, but at "
-	  "most 128. Not with the workloads `connect`, `idle` and `duplex`." },
+	  "most 128. Not with `--coalesce`, nor with the workloads `connect`, `idle` and `duplex`." },
 	{ .name = "trace", .group = "output", .type = OPT_STRING, .offset = AT(trace), .metavar = "FILE",
 	  .excludes = "lead,join,cluster", .per_host = true, .per_suite = true,
 	  .help = "Write the times of every measured operation to FILE, comma-separated.",

@@ -316,6 +316,9 @@ double step_littles_residual(const struct step *s, const struct loadgen_config *
 {
 	double population = (double)step_active(s, cfg) * (double)cfg->inflight * cfg->wl->streams;
 
+	/* The parts of fewer operations than two for each thread may have been raised to 1. */
+	if (cfg->total_inflight && cfg->total_inflight < 2 * cfg->threads * cfg->hosts)
+		return NAN;
 	if (cfg->total_inflight && s->senders_of_all)
 		population = fmin(population, (double)cfg->total_inflight * s->senders / s->senders_of_all);
 	if (!s->measured || population <= 0 || cfg->iterations || cfg->churn_per_s || s->outages ||

@@ -210,6 +210,18 @@ static uint32_t share_of(const struct crew *c, uint32_t i, const uint32_t *total
 	return deal_share(totals[target], n * c->hosts, at * c->hosts + (c->host + target) % c->hosts);
 }
 
+/* The clients of earlier servers, and those of the same server's workers that have a smaller number than worker i. */
+static uint32_t before_of(const struct crew *c, uint32_t i, const uint32_t *totals)
+{
+	uint32_t target = i % c->n_targets, n = deal_share(c->n, c->n_targets, target), at = i / c->n_targets, sum = 0;
+
+	for (uint32_t t = 0; t < target; t++)
+		sum += totals[t];
+	for (uint32_t k = 0; k < at * c->hosts + (c->host + target) % c->hosts; k++)
+		sum += deal_share(totals[target], n * c->hosts, k);
+	return sum;
+}
+
 void crew_share(const struct crew *c, const uint32_t *of_target, uint32_t *share)
 {
 	memset(share, 0, c->n_targets * sizeof(*share));
@@ -237,6 +249,7 @@ void crew_order(struct crew *c, enum worker_order order, const struct worker_tas
 
 		task.clients = share_of(c, i, clients);
 		task.active = share_of(c, i, active);
+		task.active_before = before_of(c, i, active);
 		task.active_of_all = whole->active;
 		task.of_all = whole->clients;
 		worker_give(c->workers[i], order, &task);

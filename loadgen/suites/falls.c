@@ -83,14 +83,15 @@ static double of_side(const json_t *step, const char *side, const char *name)
 	return sum / json_number_at(network, "window_s") / json_number_at(step, "throughput_msgs_per_s");
 }
 
-/* The same for both sides. In loopback they read the same device. */
+/* The same for both sides, if both are known. On one machine they usually read the same device, so only the
+ * generator's reading counts. */
 static double per_operation(const json_t *step, const char *name)
 {
-	double generator = of_side(step, "network.generator", name);
+	double generator = of_side(step, "network.generator", name), server = of_side(step, "network.server", name);
 
-	if (json_is_true(json_at(step, "network.generator.loopback")))
+	if (json_is_true(json_at(step, "network.generator.loopback")) || !isfinite(server))
 		return generator;
-	return generator + of_side(step, "network.server", name);
+	return generator + server;
 }
 
 static double median_of(const json_t *run, const char *name)

@@ -223,7 +223,7 @@ void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_
 	t->in_flight -= n;
 	if (wc->state == WCLIENT_LEAVING && traffic_is_idle(wc))
 		client_close(wc->conn);
-	else if (t->on && wc->state != WCLIENT_LEAVING)
+	if (t->on && (t->budget || wc->state != WCLIENT_LEAVING))
 		begin_next(t, wc);
 }
 
@@ -282,19 +282,21 @@ static void publish_fairness(struct traffic *t, unsigned first, unsigned last, s
 	counter_set(&out->max, max);
 }
 
-/* A worker's part of --total-inflight, in proportion to its active clients; 0: no limit. */
-static uint64_t budget_of(uint64_t total, uint32_t active, uint32_t active_of_all)
+/* A worker's part of --total-inflight, in proportion to its active clients; 0: no limit. The parts are differences of
+ * rounded running sums, so that they add up to the total, unless a part has to be raised to 1. */
+static uint64_t budget_of(uint64_t total, uint32_t before, uint32_t active, uint32_t of_all)
 {
-	return total && active ? MAX((total * active + active_of_all / 2) / active_of_all, 1) : 0;
+	return total && active ? MAX(total * (before + active) / of_all - total * before / of_all, 1) : 0;
 }
 
-void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_of_all, uint64_t rate)
+void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_before,
+			uint32_t active_of_all, uint64_t rate)
 {
 	t->bytes = bytes;
 	t->rate = rate;
 	t->active = active;
 	t->active_of_all = active_of_all;
-	t->budget = budget_of(t->cfg->total_inflight, active, active_of_all);
+	t->budget = budget_of(t->cfg->total_inflight, active_before, active, active_of_all);
 	t->turn = 0;
 	t->on = t->measuring = false;
 	t->allowed = t->cfg->iterations ? t->cfg->warmup_iterations : UINT64_MAX;

@@ -3,7 +3,8 @@
  *
  * In a closed loop each active client keeps --inflight operations of each stream in flight. Replacements for ended
  * operations begin at the end of the batch of completions that ended them, so that they share a doorbell. With
- * --total-inflight the worker's active clients begin operations in turn, as long as fewer than its part are in flight.
+ * --total-inflight the worker's active clients begin operations in turn, while fewer than the worker's part of the
+ * total are in flight.
  * In the open loop (open_loop.h) operations begin when they are due. Owning thread: the worker's.
  */
 #ifndef RAMPART_LOADGEN_TRAFFIC_H
@@ -68,8 +69,9 @@ static inline struct stream_times *traffic_times(const struct traffic *t, const 
 int traffic_init(struct traffic *t) __attribute__((warn_unused_result));
 void traffic_release(struct traffic *t);
 
-/* Prepares a step, without beginning operations. */
-void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_of_all, uint64_t rate);
+/* Prepares a step, without beginning operations. `active_before`: active clients of the workers before this one. */
+void traffic_begin_step(struct traffic *t, uint64_t bytes, uint32_t active, uint32_t active_before,
+			uint32_t active_of_all, uint64_t rate);
 /* Starts recording operations. With --iterations none is in flight at this point, and the measured ones may begin now:
  * the caller starts the clients again. */
 void traffic_measure(struct traffic *t);

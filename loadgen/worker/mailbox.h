@@ -29,6 +29,7 @@ enum worker_order {
 struct worker_task {
 	uint32_t clients;	/* clients of this worker */
 	uint32_t active;	/* how many of them send */
+	uint32_t active_before;	/* clients of earlier workers that send, numbered across hosts and servers */
 	uint32_t active_of_all;	/* clients of all workers that send */
 	uint32_t of_all;	/* clients of all workers in this step */
 	uint64_t bytes;		/* size of an operation */

@@ -194,7 +194,8 @@ static void begin_step(struct worker *w, const struct worker_task *task)
 {
 	worker_stats_reset(&w->stats);
 	w->of_all = task->of_all;
-	traffic_begin_step(&w->traffic, task->bytes, task->active, task->active_of_all, task->rate);
+	traffic_begin_step(&w->traffic, task->bytes, task->active, task->active_before,
+			   task->active_of_all, task->rate);
 	connector_begin_step(&w->connector, task->clients, task->of_all, task->upto, task->alone);
 }
 

@@ -47,6 +47,9 @@ static const char *contradiction(const struct loadgen_config *c)
 		return "--iterations: cannot be combined with this --workload, whose clients send nothing";
 	if (c->total_inflight && wl->streams != 1)
 		return "--total-inflight: cannot be combined with this --workload";
+	if (c->total_inflight && c->coalesce > 1)
+		return "--total-inflight: cannot be combined with --coalesce, because clients begin one message at a "
+		       "time";
 	if (loadgen_is_open_loop(c) && wl->streams != 1)
 		return "--rate: cannot be combined with this --workload";
 	if (c->message_auth && !wl->tags)

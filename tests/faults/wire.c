@@ -137,8 +137,8 @@ static struct link *link_of_qp(const struct ibv_qp *qp)
 	return l;
 }
 
-/* A listening socket, which does not block: a link that took the memory and the descriptor of one that was freed can be
- * served without a connection waiting. */
+/* Makes a listening socket. It does not block: the poll may have reported a link that was freed since, and a new
+ * listener may have taken its memory and descriptor. accept4 must then return, because no connection is waiting. */
 static int listen_as(uint16_t port, uint32_t sq_psn, uint32_t rq_psn)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -18,7 +18,7 @@ moves "open loop: more than there is room for is late, not lost, and waits in it
     "--workload echo --steps 2 --rate-per-client 500000 --inflight 4 --iterations 2000" 'one.sent_late >= 100' \
     'one.response_ns.p50 > 2 * one.service_ns.p50'
 
-moves "--total-inflight: as many operations are in flight with any number of clients, and the clients take turns" total \
+moves "--total-inflight: 8 operations are in flight whatever the number of clients, and the clients take turns" total \
     "--workload echo --steps 1,4,16 --total-inflight 8 --duration 1" '.config.total_inflight == 8' \
     '[.steps[].littles_law_residual | fabs < 0.05] | all' '[.steps[].fairness.jain_index > 0.95] | all'
 

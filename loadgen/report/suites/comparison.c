@@ -75,7 +75,7 @@ static void draw_figures(struct page *p, const char *id, const json_t *points)
 			json_t *steps = figures_along(charts[i].axis, points, k);
 
 			curve.title = page_text_at(json_array_get(first, k), "name", "unknown");
-			if (json_array_size(steps) > 1)
+			if (figures_count_distinct(steps, charts[i].axis->path) > 1)
 				figures_curve(p, &c, steps, charts[i].axis->path, &curve);
 			json_decref(steps);
 		}
@@ -162,7 +162,9 @@ static void draw_comparison(struct page *p, const char *id, const json_t *compar
 	const struct axis *axis = figures_count_distinct(points, "message_bytes") > 1 ? &size_axis : &clients_axis;
 	struct chart c = { .x_label = axis->label, .x_log = true, .y_label = "messages/s, % more than the baseline" };
 
-	for (size_t k = 0; n > 1 && k < candidates && k < CANDIDATES_MAX; k++) {
+	if (figures_count_distinct(points, axis->path) < 2)
+		return;
+	for (size_t k = 0; k < candidates && k < CANDIDATES_MAX; k++) {
 		double *v = page_numbers(p, 4 * n);
 
 		if (!v)
@@ -275,7 +277,8 @@ static bool compares_transports(const json_t *comparison)
 	return false;
 }
 
-/* Explains why sockets win on software RDMA, and why curves over the number of clients do not apply to adapters. */
+/* Explains why sockets win on software RDMA, and why its throughput over the number of clients does not predict an
+ * adapter's. */
 static void warn_of_software(struct page *p, const json_t *comparison)
 {
 	if (!json_is_true(json_at(comparison, "environment.rdma_device.is_software")))
@@ -340,9 +343,9 @@ static void say_falls(struct page *p, const json_t *comparison)
 			 page_text_at(fall, "name", "unknown"), page_bytes(p, json_number_at(fall, "message_bytes")),
 			 page_clients(p, json_number_at(fall, "best_clients")),
 			 page_count(p, json_number_at(fall, "best_msgs_per_s")), isfinite(below) ?
-			 page_text(p, "From %s on it is at least 10 %% lower (%s operations/s).",
+			 page_text(p, "From %s on (%s operations/s) every median is more than 10 %% below that.",
 				   page_clients(p, below), page_count(p, json_number_at(fall, "below_msgs_per_s"))) :
-			 "It does not fall by 10 % for good with any larger number that was measured.");
+			 "With no larger number of clients do the medians stay more than 10 % below that.");
 	}
 }
 
@@ -357,10 +360,10 @@ static void show_fall_counters(struct page *p, const char *id, const json_t *com
 		json_array_foreach(json_object_get(fall, "counters"), k, o) {
 			if (!t)
 				t = page_table(p, page_text(p, "%s_fall_counters", id),
-					       "Counters of the RDMA ports that grow by a tenth more for each "
-					       "operation where throughput has fallen.",
-					       "alternative;size#bytes;counter;at the best#/1,000 op;"
-					       "fallen#/1,000 op");
+					       "Counters of the RDMA ports that grew at least 10 % more for each "
+					       "operation where throughput had fallen than where it was highest.",
+					       "alternative;size#bytes;counter;at the highest rate#/1,000 op;"
+					       "after the fall#/1,000 op");
 			if (page_takes_row(p))
 				page_add(t, DOC_PLAIN, "s0s33", page_text_at(fall, "name", "unknown"),
 					 json_number_at(fall, "message_bytes"), page_text_at(o, "name", "unknown"),

@@ -120,7 +120,7 @@ CLIENT_TEST(deadline__in_every_stage__timeout_of_that_stage)
 	}
 }
 
-/* As if the deadline passed in the turn in which the loop found the socket ready. */
+/* Makes the deadline expire while the connection is queued for its next step. */
 static void expire_queued(struct client_conn *c)
 {
 	client_queue(c);
@@ -141,7 +141,7 @@ CLIENT_TEST(deadline__while_the_answer_waits_to_be_read__the_answer_counts)
 	assert_int_equal(cli.closed, 0);
 }
 
-CLIENT_TEST(deadline__while_only_a_part_waits_to_be_read__timeout)
+CLIENT_TEST(deadline__while_nothing_waits_to_be_read__timeout)
 {
 	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
 

@@ -168,6 +168,7 @@ TEST(order__one_server__shares_differ_by_one)
 	for (uint32_t i = 0; i < 4; i++) {
 		assert_int_equal(crew.workers[i]->task.clients, i < 2 ? 3 : 2);
 		assert_int_equal(crew.workers[i]->task.active, i < 2 ? 2 : 1);
+		assert_int_equal(crew.workers[i]->task.active_before, i < 2 ? 2 * i : 2 + i);
 		assert_int_equal(crew.workers[i]->task.of_all, 10);
 		assert_int_equal(crew.workers[i]->task.active_of_all, 6);
 	}
@@ -184,6 +185,7 @@ TEST(order__unequal_shares__add_up_exactly)
 		uint32_t threads = n + (uint32_t)(random_next(&random) % (WORKERS_MAX - TARGETS_MAX)), clients = 0,
 			active, sent = 0;
 		uint32_t got[TARGETS_MAX] = { 0 };
+		bool counted[TARGETS_MAX * 100] = { false };
 
 		for (uint32_t i = 0; i < n; i++) {
 			dealt[i] = (uint32_t)(random_next(&random) % 3 ? random_next(&random) % 100 : 0);
@@ -197,12 +199,18 @@ TEST(order__unequal_shares__add_up_exactly)
 
 			got[i % n] += t->clients;
 			sent += t->active;
+			for (uint32_t k = t->active_before; k < t->active_before + t->active; k++) {
+				assert_false(counted[k]);
+				counted[k] = true;
+			}
 			assert_true(t->active <= t->clients);
 			assert_int_equal(t->of_all, clients);
 			assert_int_equal(t->active_of_all, active);
 		}
 		assert_memory_equal(got, dealt, n * sizeof(got[0]));
 		assert_int_equal(sent, active);
+		for (uint32_t k = 0; k < active; k++)
+			assert_true(counted[k]);
 		crew_dismiss(&crew);
 	}
 }

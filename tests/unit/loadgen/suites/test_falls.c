@@ -94,6 +94,28 @@ TEST(falls__best_is_last_or_recovers__null)
 	json_decref(points);
 }
 
+TEST(falls__two_sizes_and_a_sweep__each_size_without_the_sweep)
+{
+	json_t *points = json_array(), *all;
+
+	for (int i = 1; i <= 4; i++) {
+		add(points, i, 1000, 0, false);
+		add(points, i, 1000 / i, 0, false);
+		json_object_set_new(json_array_get(points, json_array_size(points) - 1), "message_bytes",
+				    json_integer(128));
+		add(points, i, 1000 / i, 0, false);
+		json_object_set_new(json_array_get(points, json_array_size(points) - 1), "offered_per_s",
+				    json_integer(100));
+	}
+	all = falls_json(points);
+	assert_int_equal(json_array_size(all), 2);
+	assert_true(json_is_null(json_object_get(json_array_get(all, 0), "below_clients")));
+	assert_int_equal(json_number_at(json_array_get(all, 1), "message_bytes"), 128);
+	assert_int_equal(json_number_at(json_array_get(all, 1), "below_clients"), 2);
+	json_decref(all);
+	json_decref(points);
+}
+
 TEST(falls__two_points_or_nothing_measured__none)
 {
 	json_t *points = json_array(), *all;

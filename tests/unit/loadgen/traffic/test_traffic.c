@@ -54,7 +54,7 @@ static struct loadgen_config cfg;
 static struct worker_stats stats;
 static struct traffic traffic;
 
-static void set_up(uint64_t total, uint64_t inflight, uint32_t active, uint32_t active_of_all)
+static void set_up(uint64_t total, uint64_t inflight, uint32_t active, uint32_t before, uint32_t active_of_all)
 {
 	cfg = (struct loadgen_config){ .inflight = inflight, .total_inflight = total, .wl = &workload };
 	traffic = (struct traffic){ .cfg = &cfg, .workload = &workload, .stats = &stats, .n_workers = 1,
@@ -62,7 +62,7 @@ static void set_up(uint64_t total, uint64_t inflight, uint32_t active, uint32_t 
 	assert_int_equal(traffic_init(&traffic), 0);
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		traffic.clients[i].state = WCLIENT_LIVE;
-	traffic_begin_step(&traffic, 64, active, active_of_all, 0);
+	traffic_begin_step(&traffic, 64, active, before, active_of_all, 0);
 	traffic.on = true;
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		traffic_start_client(&traffic.clients[i]);
@@ -87,7 +87,7 @@ static void end_one(uint32_t client)
 
 TEST(total__more_than_the_clients__dealt_in_turn)
 {
-	set_up(5, 8, CLIENTS, CLIENTS);
+	set_up(5, 8, CLIENTS, 0, CLIENTS);
 	assert_in_flight(2, 1, 1, 1);
 	end_one(0);
 	assert_in_flight(1, 2, 1, 1);
@@ -98,24 +98,40 @@ TEST(total__more_than_the_clients__dealt_in_turn)
 
 TEST(total__more_than_they_may_have__inflight_of_each)
 {
-	set_up(100, 2, 3, 3);
+	set_up(100, 2, 3, 0, 3);
 	assert_in_flight(2, 2, 2, 0);
 	traffic_release(&traffic);
 }
 
 TEST(total__other_workers_have_clients_too__a_part_but_at_least_one)
 {
-	set_up(6, 8, CLIENTS, 3 * CLIENTS);
+	/* Of 8: 2, 3 and 3. */
+	set_up(8, 8, CLIENTS, 0, 3 * CLIENTS);
 	assert_in_flight(1, 1, 0, 0);
 	traffic_release(&traffic);
-	set_up(1, 8, CLIENTS, 3 * CLIENTS);
+	set_up(8, 8, CLIENTS, CLIENTS, 3 * CLIENTS);
+	assert_in_flight(1, 1, 1, 0);
+	traffic_release(&traffic);
+	set_up(8, 8, CLIENTS, 2 * CLIENTS, 3 * CLIENTS);
+	assert_in_flight(1, 1, 1, 0);
+	traffic_release(&traffic);
+	set_up(1, 8, CLIENTS, 0, 3 * CLIENTS);
 	assert_in_flight(1, 0, 0, 0);
+	traffic_release(&traffic);
+}
+
+TEST(total__client_leaves__the_next_begins_at_once)
+{
+	set_up(1, 8, CLIENTS, 0, CLIENTS);
+	traffic.clients[0].state = WCLIENT_LEAVING;
+	end_one(0);
+	assert_in_flight(0, 1, 0, 0);
 	traffic_release(&traffic);
 }
 
 TEST(total__client_lost_with_operations_in_flight__the_others_begin_as_many)
 {
-	set_up(2, 8, CLIENTS, CLIENTS);
+	set_up(2, 8, CLIENTS, 0, CLIENTS);
 	assert_in_flight(1, 1, 0, 0);
 	traffic.clients[0].state = traffic.clients[1].state = WCLIENT_LOST;
 	traffic_reset(&traffic.clients[0]);

@@ -132,6 +132,20 @@ TEST(check__mix__three_numbers)
 	}
 }
 
+TEST(check__total_inflight__one_sequence_of_single_messages)
+{
+	options_taken("--total-inflight 16");
+	assert_int_equal(options.inflight, 16);
+	options_taken("--total-inflight 500");
+	assert_int_equal(options.inflight, 128);
+	options_taken("--total-inflight 16 --inflight 2");
+	assert_int_equal(options.inflight, 2);
+	options_refused("--workload small --coalesce 8 --total-inflight 16",
+			"--total-inflight: cannot be combined with --coalesce");
+	options_refused("--workload duplex --total-inflight 4", "--total-inflight: cannot be combined with this");
+	options_refused("--workload idle --total-inflight 4", "--total-inflight: cannot be combined with this");
+}
+
 TEST(check__coalesce__with_small_only_and_as_much_as_a_send_takes)
 {
 	options_taken("--workload small");
