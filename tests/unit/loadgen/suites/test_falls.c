@@ -11,10 +11,10 @@
 static json_t *step(double per_s, int misses, bool loopback)
 {
 	json_t *side = json_pack("{s:i, s:b, s:[{s:{s:i, s:i}}]}", "window_s", 1, "loopback", loopback, "ports",
-				 "counters", "misses", misses, "sent", (int)per_s);
+				 "counters", "misses", misses, "sent", isfinite(per_s) ? (int)per_s : 0);
 
-	return json_pack("{s:f, s:{s:o, s:O}}", "throughput_msgs_per_s", per_s, "network", "generator", side, "server",
-			 side);
+	return json_pack("{s:o, s:{s:o, s:O}}", "throughput_msgs_per_s", json_number(per_s), "network", "generator",
+			 side, "server", side);
 }
 
 static void add(json_t *points, int clients, double per_s, int misses, bool loopback)
