@@ -4,10 +4,10 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/stats.h"
+#include "loadgen/suites/side_by_side.h"
 
 #define CLIENTS_MAX 64u	/* numbers of clients of a curve */
 #define ROUNDS_MAX 64u
@@ -140,15 +140,6 @@ static json_t *fall_json(const struct curve *c, const char *name, double bytes)
 			 falls ? counters_that_grew(c->at[best].run, c->at[fall].run) : json_array());
 }
 
-static bool is_first_of_size(const json_t *points, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (json_number_at(json_array_get(points, i), "message_bytes") ==
-		    json_number_at(json_array_get(points, at), "message_bytes"))
-			return false;
-	return true;
-}
-
 json_t *falls_json(const json_t *points)
 {
 	json_t *all = json_array();
@@ -158,7 +149,9 @@ json_t *falls_json(const json_t *points)
 		const json_t *figures = json_object_get(json_array_get(points, i), "figures");
 		double bytes = json_number_at(json_array_get(points, i), "message_bytes");
 
-		for (size_t k = 0; is_first_of_size(points, i) && k < json_array_size(figures); k++) {
+		if (!side_by_side_is_first(points, i, "message_bytes"))
+			continue;
+		for (size_t k = 0; k < json_array_size(figures); k++) {
 			const char *name = json_text_at(json_array_get(figures, k), "name");
 
 			read_curve(points, bytes, k, &c);

@@ -10,6 +10,7 @@
 
 #include "common/base/json_at.h"
 #include "loadgen/analysis/read.h"
+#include "loadgen/suites/side_by_side.h"
 
 /* A step that holds fewer of its clients misses the objective, however fast the others are. */
 #define HELD_RATIO 0.99
@@ -410,19 +411,10 @@ static bool compares_transports(const json_t *alternatives)
 	return false;
 }
 
-static bool is_first_of_size(const json_t *points, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (json_number_at(json_array_get(points, i), "message_bytes") ==
-		    json_number_at(json_array_get(points, at), "message_bytes"))
-			return false;
-	return true;
-}
-
 static bool has_several_sizes(const json_t *points)
 {
 	for (size_t i = 1; i < json_array_size(points); i++)
-		if (is_first_of_size(points, i))
+		if (side_by_side_is_first(points, i, "message_bytes"))
 			return true;
 	return false;
 }
@@ -439,7 +431,7 @@ json_t *need_json(const json_t *alternatives, const json_t *points, const struct
 		return json_null();
 	all = json_array();
 	json_array_foreach((json_t *)points, i, point) {
-		if (!is_first_of_size(points, i))
+		if (!side_by_side_is_first(points, i, "message_bytes"))
 			continue;
 		bytes = json_number_at(point, "message_bytes");
 		rows = rows_of_size(alternatives, points, bytes, terms);

@@ -98,11 +98,11 @@ static void add_pairs(json_t *to, const json_t *points, const json_t *first)
 			}
 }
 
-static bool is_first(const json_t *points, size_t at)
+bool side_by_side_is_first(const json_t *points, size_t at, const char *name)
 {
 	for (size_t i = 0; i < at; i++)
-		if (json_number_at(json_array_get(points, i), "clients") ==
-		    json_number_at(json_array_get(points, at), "clients"))
+		if (json_number_at(json_array_get(points, i), name) ==
+		    json_number_at(json_array_get(points, at), name))
 			return false;
 	return true;
 }
@@ -112,7 +112,7 @@ json_t *side_by_side_sizes(const json_t *points)
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < json_array_size(points); i++)
-		if (is_first(points, i))
+		if (side_by_side_is_first(points, i, "clients"))
 			add_pairs(all, points, json_array_get(points, i));
 	return all;
 }

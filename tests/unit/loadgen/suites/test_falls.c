@@ -53,7 +53,7 @@ TEST(falls__below_90_percent_for_good__the_first_such_number)
 	assert_int_equal(json_number_at(fall, "above_clients"), 8);
 	assert_int_equal(json_number_at(fall, "below_clients"), 16);
 	assert_int_equal(json_number_at(fall, "below_msgs_per_s"), 800);
-	/* Of both sides; `sent` grows by 2 for each operation at either point. */
+	/* Both sides count. The counter `sent` is left out, as it grows by 2 for each operation at either point. */
 	assert_int_equal(json_array_size(json_object_get(fall, "counters")), 1);
 	counter = json_array_get(json_object_get(fall, "counters"), 0);
 	assert_string_equal(json_text_at(counter, "name"), "misses");

@@ -105,7 +105,7 @@ TEST(total__more_than_they_may_have__inflight_of_each)
 
 TEST(total__other_workers_have_clients_too__a_part_but_at_least_one)
 {
-	/* Of 8: 2, 3 and 3. */
+	/* The three workers' parts of 8 are 2, 3 and 3. */
 	set_up(8, 8, CLIENTS, 0, 3 * CLIENTS);
 	assert_in_flight(1, 1, 0, 0);
 	traffic_release(&traffic);
