@@ -250,14 +250,32 @@ void client_boot_handshake(struct client_conn *c)
 
 static void on_tls_ready(void *owner)
 {
-	struct client_conn *c = owner;
+	client_queue(owner);
+}
 
+static void take_step(struct client_conn *c)
+{
 	if (c->state == CLIENT_ST_TCP_CONNECT)
 		on_connected(c);
 	else if (c->state == CLIENT_ST_TLS_HANDSHAKE)
 		handshake(c);
 	else if (c->state == CLIENT_ST_PSN_EXCHANGE)
 		exchange(c);
+}
+
+bool client_boot_serve_next(void *arg)
+{
+	struct client_ctx *ctx = arg;
+	struct client_conn *c = TAILQ_FIRST(&ctx->ready);
+
+	if (!c)
+		return false;
+	TAILQ_REMOVE(&ctx->ready, c, ready);
+	c->queued = false;
+	take_step(c);
+	if (c->overdue)
+		client_fail(c, FAIL_TIMEOUT, 0);
+	return !TAILQ_EMPTY(&ctx->ready);
 }
 
 void client_boot_start(struct client_conn *c)

@@ -91,7 +91,26 @@ void client_set_state(struct client_conn *c, enum client_state to)
 	assert(client_edge_is_legal(c->state, to));
 	log_debug("conn %u: %s -> %s", c->index, client_state_names[c->state], client_state_names[to]);
 	c->state = to;
+	c->overdue = false;
 	client_restart_deadline(c);
+}
+
+void client_queue(struct client_conn *c)
+{
+	if (c->queued) {
+		tls_io_watch(&c->io, 0);
+		return;
+	}
+	c->queued = true;
+	TAILQ_INSERT_TAIL(&c->ctx->ready, c, ready);
+	pump_rest_is_due(&c->ctx->pump);
+}
+
+static void unqueue(struct client_conn *c)
+{
+	if (c->queued)
+		TAILQ_REMOVE(&c->ctx->ready, c, ready);
+	c->queued = false;
 }
 
 void client_stage_done(struct client_conn *c, enum stage stage)
@@ -120,6 +139,7 @@ void client_enter(struct client_conn *c, enum stage stage)
 		return;
 	}
 	c->parked = stage;
+	c->overdue = false;
 	ev_timer_stop(c->ctx->loop, &c->deadline);
 	if (!tls_io_is_open(&c->io))
 		return;
@@ -217,6 +237,7 @@ static void begin_close(struct client_conn *c)
 	c->awaits_close = can_say_goodbye(c) ||
 			  (c->state == CLIENT_ST_LIVE && c->fail.kind == FAIL_NONE && sock_is_open(s));
 	client_end_demand(c);
+	unqueue(c);
 	client_set_state(c, CLIENT_ST_CLOSING);
 	/* The server must close first, so that TIME_WAIT holds the server's port and not one of ours. */
 	if (c->awaits_close && !(client_is_oob(c) ? say_goodbye(c) : sock_say_bye(s)))
@@ -282,6 +303,12 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
+	/* The answer may have arrived in time and wait in the socket. Read it first: client_boot_serve_next fails the
+	 * connection if the step does not end the state. */
+	if (c->queued) {
+		c->overdue = true;
+		return;
+	}
 	if (c->state != CLIENT_ST_CLOSING) {
 		client_fail(c, FAIL_TIMEOUT, 0);
 		return;

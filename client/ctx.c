@@ -108,6 +108,9 @@ static void start_watchers(struct client_ctx *ctx)
 		   (enum poll_mode)ctx->cfg->poll, ctx->cfg->spin_ns, client_on_cm_event, ctx);
 	ctx->pump.on_broken = on_broken;
 	ctx->pump.on_qp_event = on_qp_event;
+	/* TLS steps come last in a turn, a few at a time: they take much CPU time, and in a storm of connections
+	 * completions and CM events would otherwise wait for seconds. */
+	pump_set_rest(&ctx->pump, client_boot_serve_next);
 	ev_prepare_init(&ctx->turn_end, on_turn_end);
 	ctx->turn_end.data = ctx;
 	ev_prepare_start(ctx->loop, &ctx->turn_end);
@@ -258,6 +261,7 @@ int client_ctx_new(const struct client_config *cfg, const struct client_ops *ops
 	ctx->begin = begin_stage;
 	TAILQ_INIT(&ctx->free);
 	TAILQ_INIT(&ctx->dead);
+	TAILQ_INIT(&ctx->ready);
 	ret = make_conns(ctx);
 	if (!ret)
 		ret = auth_mac_new(&ctx->mac);

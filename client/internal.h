@@ -56,6 +56,9 @@ struct client_conn {
 	struct link link;
 
 	TAILQ_ENTRY(client_conn) entry;	/* FREE: in ctx->free; DEAD: in ctx->dead */
+	TAILQ_ENTRY(client_conn) ready;	/* queued: in ctx->ready */
+	bool queued;			/* the socket is ready for the next step of TCP, TLS or the frames */
+	bool overdue;			/* queued after the deadline: fails unless the next step ends the state */
 	ev_timer deadline;
 	enum stage parked;		/* stage the connection waits to enter; STAGE_TIMED: none */
 
@@ -112,7 +115,7 @@ struct client_ctx {
 	struct tls_ctx *tls_ctx;
 	struct auth_mac *mac;
 	struct client_conn *conns;
-	struct client_list free, dead;
+	struct client_list free, dead, ready;
 	uint32_t n_free;
 	bool gone;			/* the device failed while others work: every connection fails */
 	uint32_t looked;		/* connections that client_oob_look has looked at */
@@ -128,6 +131,8 @@ bool client_edge_is_legal(enum client_state from, enum client_state to);
 void client_set_state(struct client_conn *c, enum client_state to);
 /* Restarts the deadline of the state with its full time. */
 void client_restart_deadline(struct client_conn *c);
+/* Queues the connection, whose socket is ready, for client_boot_serve_next. */
+void client_queue(struct client_conn *c);
 /* Finishes the teardown if nothing is outstanding. Call it after every event that could be the last one. */
 void client_try_finish(struct client_conn *c);
 /* Ends the running stage: records its duration, and the next one starts now. */
@@ -147,6 +152,8 @@ void client_end_wait(struct client_conn *c);
 
 /* boot.c */
 client_begin_fn client_boot_start, client_boot_handshake, client_boot_exchange;
+/* For pump_set_rest: takes the next step of the connection that was queued first. */
+bool client_boot_serve_next(void *ctx);
 
 /* rdma.c */
 client_begin_fn client_rdma_start, client_rdma_resolve_route, client_rdma_take_qp, client_rdma_connect,

@@ -120,6 +120,35 @@ CLIENT_TEST(deadline__in_every_stage__timeout_of_that_stage)
 	}
 }
 
+/* Makes the deadline expire while the connection is queued for its next step. */
+static void expire_queued(struct client_conn *c)
+{
+	client_queue(c);
+	ev_timer_stop(cli.loop, &c->deadline);
+	ev_feed_event(cli.loop, &c->deadline, EV_TIMER);
+	client_turn();
+}
+
+CLIENT_TEST(deadline__while_the_answer_waits_to_be_read__the_answer_counts)
+{
+	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
+
+	script_default_grant();
+	script_grant();
+	expire_queued(c);
+	client_until(c->state == CLIENT_ST_ADDR_RESOLVE);
+	assert_true(ev_is_active(&c->deadline));
+	assert_int_equal(cli.closed, 0);
+}
+
+CLIENT_TEST(deadline__while_nothing_waits_to_be_read__timeout)
+{
+	struct client_conn *c = client_at(CLIENT_ST_PSN_EXCHANGE);
+
+	expire_queued(c);
+	client_assert_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0);
+}
+
 CLIENT_TEST(close__in_every_state__told_once_without_failure)
 {
 	for (size_t i = 0; i < N_ELEMENTS(stations); i++) {
