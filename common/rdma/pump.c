@@ -171,8 +171,13 @@ static void on_rest(struct ev_loop *loop, ev_check *w, int revents)
 		look_now(p->first);
 		p->rest_due = !p->first->stop && p->on_rest(p->arg);
 	} while (p->rest_due && clock_now_ns() < until_ns);
-	if (!p->rest_due)
+	if (p->rest_due) {
+		ev_check_start(loop, &p->rest);
+		ev_idle_start(loop, &p->awake);
+	} else {
+		ev_check_stop(loop, &p->rest);
 		ev_idle_stop(loop, &p->awake);
+	}
 }
 
 static void on_idle(struct ev_loop *loop, ev_idle *w, int revents)
@@ -185,7 +190,6 @@ static void on_idle(struct ev_loop *loop, ev_idle *w, int revents)
 void pump_set_rest(struct pump *p, bool (*rest)(void *arg))
 {
 	p->on_rest = rest;
-	ev_check_start(p->loop, &p->rest);
 }
 
 void pump_rest_is_due(struct pump *p)
@@ -193,7 +197,9 @@ void pump_rest_is_due(struct pump *p)
 	if (p->rest_due)
 		return;
 	p->rest_due = true;
-	ev_idle_start(p->loop, &p->awake);
+	/* The event runs last in this turn, because of its priority. A watcher that is always active would run in each
+	 * turn of the loop, also in those that have nothing to do here. */
+	ev_feed_event(p->loop, &p->rest, EV_CUSTOM);
 }
 
 /* No event was taken, so the descriptor stays readable: stop watching it until the next attempt. */

@@ -73,7 +73,7 @@ struct pump {
 	ev_timer more;	/* continues after a turn that used up its budget */
 	struct async async;	/* the device's events */
 	ev_timer sweep;	/* polls for completions that raise no event, while ep_needs_sweep is true */
-	ev_check rest;	/* calls on_rest at the end of a turn */
+	ev_check rest;	/* calls on_rest at the end of a turn; active only while rest_due */
 	ev_idle awake;	/* keeps the loop from sleeping while rest_due */
 };
 
