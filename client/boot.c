@@ -33,7 +33,8 @@ static uint16_t needed_features(const struct client_conn *c)
 			  (c->ctx->cfg->message_auth ? FRAME_FEATURE_TAGS : 0) |
 			  (c->ctx->cfg->transport == TRANSPORT_TCP ? FRAME_FEATURE_TCP : 0) |
 			  (c->ctx->cfg->transport == TRANSPORT_TLS ? FRAME_FEATURE_TLS : 0) |
-			  (client_is_oob(c) ? FRAME_FEATURE_OOB : 0));
+			  (client_is_oob(c) ? FRAME_FEATURE_OOB : 0) |
+			  (c->keeps_tls ? FRAME_FEATURE_MORE : 0));
 }
 
 /* Draws a random PSN. If it is in use, the server refuses it and another one is drawn. */
@@ -52,7 +53,8 @@ static int prepare_hello(struct client_conn *c)
 	struct frame_hello h = { .message_bytes = c->ctx->cfg->message_bytes,
 				 .queue_depth = (uint16_t)c->ctx->cfg->depth,
 				 .features = (uint16_t)(needed_features(c) |
-							(c->ctx->cfg->resume ? FRAME_FEATURE_TICKET : 0)),
+							(c->ctx->cfg->resume && !c->follows ?
+							 FRAME_FEATURE_TICKET : 0)),
 				 .region_bytes = c->ctx->cfg->region ? c->ctx->cfg->region_bytes : 0,
 				 .window = c->window, .qp = c->qp };
 	uint64_t start_ns = clock_now_ns();
@@ -153,8 +155,12 @@ static void on_grant(struct client_conn *c, size_t n)
 		client_socket_go_over_tls(c);
 		return;
 	}
-	tls_io_say_bye(&c->io);
-	tls_io_close(&c->io);
+	if (c->keeps_tls) {
+		tls_io_watch(&c->io, 0);
+	} else {
+		tls_io_say_bye(&c->io);
+		tls_io_close(&c->io);
+	}
 	client_enter(c, client_is_oob(c) ? STAGE_QP_SETUP :
 		     link_is_rdma(&c->link) ? STAGE_ADDR_RESOLVE : STAGE_SOCKET_CONNECT);
 }
@@ -255,7 +261,9 @@ static void on_tls_ready(void *owner)
 
 static void take_step(struct client_conn *c)
 {
-	if (c->state == CLIENT_ST_TCP_CONNECT)
+	if (c->state == CLIENT_ST_TCP_CONNECT && c->follows)
+		client_enter(c, STAGE_PSN_EXCHANGE);
+	else if (c->state == CLIENT_ST_TCP_CONNECT)
 		on_connected(c);
 	else if (c->state == CLIENT_ST_TLS_HANDSHAKE)
 		handshake(c);
@@ -278,11 +286,30 @@ bool client_boot_serve_next(void *arg)
 	return !TAILQ_EMPTY(&ctx->ready);
 }
 
+/* Takes over the TLS connection that `before` has kept. False if there is none. */
+static bool take_tls(struct client_conn *c, struct client_conn *before)
+{
+	if (!before || !before->keeps_tls || !before->io.tls || client_is_closing(before) || c->ctx->gone)
+		return false;
+	tls_io_adopt(&c->io, tls_io_release(&before->io));
+	before->keeps_tls = false;
+	c->resumed = before->resumed;
+	return true;
+}
+
 void client_boot_start(struct client_conn *c)
 {
+	struct client_conn *before = c->before;
 	int ret;
 
+	c->before = NULL;
 	tls_io_init(&c->io, c->ctx->loop, on_tls_ready, c, &c->ctx->tls_bytes_in, &c->ctx->tls_bytes_out);
+	c->follows = take_tls(c, before);
+	if (c->follows) {
+		/* Not at once, so that the user can say more about the connection first. */
+		client_queue(c);
+		return;
+	}
 	/* Connect from the device's address: the server demands that TLS and RDMA come from the same one. */
 	ret = c->ctx->gone ? -ENODEV : tls_io_connect(&c->io, &c->ctx->cfg->server,
 						      link_is_rdma(&c->link) ? &c->ctx->dev.addr : NULL);

@@ -151,6 +151,18 @@ void client_get_counts(const struct client_ctx *ctx, struct client_counts *out);
  * object or no queue pair is free; one becomes free after an on_closed, or when queue pairs leave quarantine. */
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user);
 
+/* Right after client_connect, with cfg->transport RDMA: keeps the TLS connection open after the GRANT, for
+ * client_connect_after: up to FRAME_QPS_MAX connections in a row. It ends with client_end_tls or the connection. */
+void client_keep_tls(struct client_conn *c);
+void client_end_tls(struct client_conn *c);	/* no-op if none is kept */
+/* As client_connect, but goes on with the TLS connection that `before`, of the same context, has kept: there is neither
+ * a TCP connection nor a TLS handshake to make. If that connection is gone, makes both as client_connect does. */
+struct client_conn *client_connect_after(struct client_ctx *ctx, struct client_conn *before, uint64_t intended_ns,
+					 void *user);
+
+/* Right after client_connect: a number that the user gives the connection, for client_number. */
+void client_set_number(struct client_conn *c, uint32_t number);
+
 /* Right after client_connect: offers the TLS session in *session, if there is one, for resumption, and stores the
  * newest one there if the server sends a ticket. The user owns *session and frees it (tls_session_free); it must stay
  * valid until on_closed. */
@@ -215,6 +227,7 @@ uint32_t client_rma_room(const struct client_conn *c);
 struct client_head {
 	void *user;
 	void *arg;			/* the context's */
+	uint32_t number;		/* of client_set_number, or 0 */
 	uint32_t in_flight;		/* SENDs of messages not replied to yet */
 	struct frame_grant grant;
 };
@@ -228,6 +241,11 @@ static inline const struct client_head *client_head(const struct client_conn *c)
 static inline void *client_user(const struct client_conn *c)
 {
 	return client_head(c)->user;
+}
+
+static inline uint32_t client_number(const struct client_conn *c)
+{
+	return client_head(c)->number;
 }
 
 /* As given to client_ctx_new. */
@@ -264,6 +282,7 @@ struct client_info {
 	const char *tls;		/* negotiated version and cipher, once granted */
 	const char *words;		/* reason of a refusal or of a TLS failure; "": none was given */
 	bool resumed;			/* the TLS handshake resumed a session */
+	bool follows;			/* used the TLS connection of another one (client_connect_after) */
 	uint32_t stale;			/* attempts that met a stale queue pair number and were followed by another */
 	uint32_t client_qpn, server_qpn;	/* 0: none */
 	uint32_t client_psn;		/* the server's is in the grant */

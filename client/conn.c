@@ -27,7 +27,7 @@ static_assert(sizeof(client_state_names) / sizeof(client_state_names[0]) == CLIE
 #define TO(state) (1u << CLIENT_ST_##state)
 static const uint32_t legal_edges[CLIENT_ST_N] = {
 	[CLIENT_ST_FREE] = TO(TCP_CONNECT),
-	[CLIENT_ST_TCP_CONNECT] = TO(TLS_HANDSHAKE) | TO(CLOSING),
+	[CLIENT_ST_TCP_CONNECT] = TO(TLS_HANDSHAKE) | TO(PSN_EXCHANGE) | TO(CLOSING),
 	[CLIENT_ST_TLS_HANDSHAKE] = TO(PSN_EXCHANGE) | TO(CLOSING),
 	[CLIENT_ST_PSN_EXCHANGE] = TO(ADDR_RESOLVE) | TO(SOCKET_CONNECT) | TO(QP_EXCHANGE) | TO(FIRST_REPLY) |
 				   TO(LIVE) | TO(CLOSING),
@@ -169,6 +169,11 @@ void client_set_live(struct client_conn *c)
 	c->total_ns = clock_now_ns() - c->intended_ns - c->parked_ns;
 	client_set_state(c, CLIENT_ST_LIVE);
 	c->ctx->ops->on_live(c->ctx->arg, c);
+}
+
+void client_set_number(struct client_conn *c, uint32_t number)
+{
+	c->head.number = number;
 }
 
 void client_use_session(struct client_conn *c, struct tls_session **session)
@@ -354,7 +359,7 @@ static void begin_attempt(struct client_conn *c)
 void client_restart(struct client_conn *c)
 {
 	client_stage_done(c, STAGE_RDMA_CONNECT);
-	c->again = c->qpn_lingers = c->resumed = c->draining = c->proved = false;
+	c->again = c->qpn_lingers = c->resumed = c->follows = c->draining = c->proved = false;
 	c->rma_in_flight = 0;
 	c->hellos = 0;
 	c->server_qpn = 0;
@@ -363,7 +368,8 @@ void client_restart(struct client_conn *c)
 	begin_attempt(c);
 }
 
-struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user)
+struct client_conn *client_connect_after(struct client_ctx *ctx, struct client_conn *before, uint64_t intended_ns,
+					 void *user)
 {
 	struct client_conn *c = TAILQ_FIRST(&ctx->free);
 	uint32_t index;
@@ -382,8 +388,32 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	c->head.arg = ctx->arg;
 	c->intended_ns = intended_ns;
 	c->stage_start_ns = clock_now_ns();
+	c->before = before;
 	begin_attempt(c);
 	return c;
+}
+
+struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user)
+{
+	return client_connect_after(ctx, NULL, intended_ns, user);
+}
+
+void client_keep_tls(struct client_conn *c)
+{
+	c->keeps_tls = true;
+}
+
+void client_end_tls(struct client_conn *c)
+{
+	if (!c->keeps_tls)
+		return;
+	c->keeps_tls = false;
+	/* Before the GRANT it is in use. */
+	if (c->state != CLIENT_ST_TCP_CONNECT && c->state != CLIENT_ST_TLS_HANDSHAKE &&
+	    c->state != CLIENT_ST_PSN_EXCHANGE && c->io.tls) {
+		tls_io_say_bye(&c->io);
+		tls_io_close(&c->io);
+	}
 }
 
 bool client_is_live(const struct client_conn *c)
@@ -412,6 +442,7 @@ void client_get_info(const struct client_conn *c, struct client_info *out)
 		.tls = c->tls_text,
 		.words = c->refuse_text,
 		.resumed = c->resumed,
+		.follows = c->follows,
 		.stale = c->stale,
 		.client_qpn = rc_qpn(&c->link.rc),
 		.server_qpn = c->server_qpn,

@@ -65,6 +65,9 @@ struct client_conn {
 	struct tls_io io;		/* TLS connection of the bootstrap; closed after the GRANT */
 	struct tls_session **session;	/* owned by the user, kept across connections; NULL: none */
 	bool resumed;			/* the TLS handshake resumed a session */
+	bool keeps_tls;			/* `io` stays open after the GRANT (client_keep_tls) */
+	struct client_conn *before;	/* until `io` is set up: the connection whose TLS this one takes over */
+	bool follows;			/* has taken it over */
 	unsigned hellos;		/* sent so far */
 	char tls_text[96];		/* negotiated version and cipher */
 	char refuse_text[FRAME_REFUSE_TEXT_MAX + 1];

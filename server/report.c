@@ -43,7 +43,8 @@ static const struct sum client_sums[] = {
 	SUM(connected), SUM(handshakes), SUM(closing), NAMED("control", controls), SUM(connected_peak),
 };
 static const struct sum event_sums[] = {
-	SUM(tcp_accepted), SUM(granted), SUM(established), SUM(handshakes_full), SUM(handshakes_resumed), SUM(tickets),
+	SUM(tcp_accepted), SUM(tls_shared), SUM(granted), SUM(established), SUM(handshakes_full),
+	SUM(handshakes_resumed), SUM(tickets),
 	SUM(messages_in), SUM(messages_out), SUM(bytes_in), SUM(bytes_out), SUM(messages_checked),
 	SUM(messages_corrupt), SUM(probes), SUM(psn_verified), SUM(psn_mismatches), SUM(psn_conflicts),
 	SUM(psn_redraws), SUM(receive_shortfalls),

@@ -177,7 +177,7 @@ static bool features_are_valid(uint16_t features)
 		return false;
 	if ((features & FRAME_FEATURES_SOCKET) &&
 	    ((features & FRAME_FEATURES_SOCKET) == FRAME_FEATURES_SOCKET ||
-	     (features & (one_sided | FRAME_FEATURE_OOB))))
+	     (features & (one_sided | FRAME_FEATURE_OOB | FRAME_FEATURE_MORE))))
 		return false;
 	return !(features & FRAME_FEATURE_WRITE_IMM) ||
 	       ((features & FRAME_FEATURE_REGION) && !(features & FRAME_FEATURE_TAGS));
@@ -224,8 +224,8 @@ int frame_decode_hello(const uint8_t *buf, size_t n, struct frame_hello *out, co
 	if (out->queue_depth < 1 || out->queue_depth > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "HELLO queue depth: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "HELLO features: bits 0 to 8 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
-				"excludes the other and bits 0, 3, 4, 8");
+		return bad(why, "HELLO features: bits 0 to 9 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
+				"excludes the other and bits 0, 3, 4, 8, 9");
 	if (!psn_is_valid(out->psn, out->features))
 		return bad(why, "HELLO psn: must be below 2^24, and 0 without RDMA");
 	if (!hello_window_is_valid(out))
@@ -264,8 +264,8 @@ int frame_decode_grant(const uint8_t *buf, size_t n, struct frame_grant *out, co
 	if (out->credits < 1 || out->credits > FRAME_QUEUE_DEPTH_MAX)
 		return bad(why, "GRANT credits: must be 1 to 1024");
 	if (!features_are_valid(out->features))
-		return bad(why, "GRANT features: bits 0 to 8 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
-				"excludes the other and bits 0, 3, 4, 8");
+		return bad(why, "GRANT features: bits 0 to 9 are known; bit 4 needs bit 0, excludes bit 2; bit 6 or 7 "
+				"excludes the other and bits 0, 3, 4, 8, 9");
 	if (!psn_is_valid(out->psn, out->features))
 		return bad(why, "GRANT psn: must be below 2^24, and 0 without RDMA");
 	if (addr_port(&out->rdma) == 0 || addr_is_any(&out->rdma))

@@ -60,11 +60,14 @@ enum frame_feature {
 	FRAME_FEATURE_TCP = 1 << 6,	/* a TCP connection to GRANT's address */
 	FRAME_FEATURE_TLS = 1 << 7,	/* this TLS connection */
 	FRAME_FEATURE_OOB = 1 << 8,	/* HELLO and GRANT describe the queue pairs; without rdmacm (CONNECT_OOB) */
+	FRAME_FEATURE_MORE = 1 << 9,	/* another HELLO follows on this TLS connection, for another RDMA connection */
 };
+#define FRAME_QPS_MAX 8u	/* most RDMA connections that one TLS connection bootstraps */
 #define FRAME_FEATURES_SOCKET (FRAME_FEATURE_TCP | FRAME_FEATURE_TLS)
 #define FRAME_FEATURES_KNOWN \
 	(FRAME_FEATURE_REGION | FRAME_FEATURE_TICKET | FRAME_FEATURE_TAGS | FRAME_FEATURE_WINDOW | \
-	 FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_ALL_CREDITS | FRAME_FEATURES_SOCKET | FRAME_FEATURE_OOB)
+	 FRAME_FEATURE_WRITE_IMM | FRAME_FEATURE_ALL_CREDITS | FRAME_FEATURES_SOCKET | FRAME_FEATURE_OOB | \
+	 FRAME_FEATURE_MORE)
 
 /* Reasons why a server refuses. The numbers are those on the wire; refuse_code_name returns the names. */
 enum refuse_code {

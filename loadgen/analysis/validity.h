@@ -55,11 +55,11 @@
 	  "at any time some clients were away (--churn)") \
 	X(outages, s->outages > 0, "connections lost", \
 	  "connections were lost, and clients came back or tried to (--reconnect)") \
-	X(server_counts_differ, cfg->n_rails < 2 && s->server_connected >= 0 && \
+	X(server_counts_differ, loadgen_n_lanes(cfg) < 2 && s->server_connected >= 0 && \
 	  s->server_connected != (int64_t)s->connected_peak, "counts differ", \
 	  "server and generator counted different numbers of clients") \
-	/* The generator's number is `connected_peak`. Not judged with several rails, because then the server counts \
-	 * connections. */ \
+	/* The generator's number is `connected_peak`. Not judged with several rails or --qps, because then the \
+	 * server counts connections. */ \
 	X(behind_schedule, step_is_behind(s), "behind schedule", \
 	  "fewer operations ended than were due, by more than 5 %") \
 	/* In an open loop only; the operations of the measured time count. */ \

@@ -149,6 +149,10 @@ static int check_together(const struct loadgen_config *c, char *err, size_t n)
 		{ c->fell_back && loadgen_has_hosts(c),
 		  "--transport auto: cannot be combined with several load hosts, which have to use the same transport; "
 		  "give rdma, tcp or tls" },
+		{ c->plan && c->qps > 1,
+		  "--qps: `performance_test plan` does not take it; plan N times as many clients instead" },
+		{ c->transport != TRANSPORT_RDMA && c->qps > 1,
+		  "--qps: cannot be combined with --transport tcp or tls, which connect no queue pairs" },
 		{ c->transport != TRANSPORT_RDMA && c->connect != CONNECT_CM,
 		  "--connect oob: cannot be combined with --transport tcp or tls, which connect no queue pairs" },
 		{ c->transport != TRANSPORT_RDMA && (c->device || c->n_rails > 1 || c->environment >= ENVIRONMENT_VM),

@@ -105,6 +105,7 @@ struct loadgen_config {
 	uint64_t max_skew_ns;		/* largest difference between the hosts' starts of measuring */
 	int on_host_loss;		/* enum host_loss */
 	const char *allow_server;	/* servers that this host may load; NULL: any with a valid certificate */
+	uint64_t qps;			/* queue pairs of each client on each rail */
 	uint64_t repeat;
 	int judge;			/* enum judge */
 	uint64_t floor;			/* clients that connect one at a time before and after the steps */
@@ -171,6 +172,12 @@ extern const struct opts_spec loadgen_plan_options;
 static inline bool loadgen_is_open_loop(const struct loadgen_config *c)
 {
 	return c->rates.n || c->rate_per_client;
+}
+
+/* Number of connections of each client: its queue pairs on all rails. */
+static inline uint32_t loadgen_n_lanes(const struct loadgen_config *c)
+{
+	return c->n_rails * (uint32_t)c->qps;
 }
 
 /* Number of servers under load at once. */

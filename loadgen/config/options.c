@@ -7,6 +7,7 @@
 #include "common/rdma/dev.h"
 #include "common/rdma/ep.h"
 #include "common/rdma/pump.h"
+#include "common/wire/frame.h"
 #include "common/wire/msg.h"
 #include "loadgen/config/deal.h"
 
@@ -311,6 +312,11 @@ static const struct opt options[] = {
 	  .needs = "slo", .help = "Price of one CPU for an hour, such as 0.04, for a --compare of transports.",
 	  .more = "In any currency. The comparison then says what a client costs a month with each transport "
 	  "(docs/workloads.md, \"Beside TCP\")." },
+	{ .name = "qps", .group = "load", .type = OPT_UINT, .offset = AT(qps), .min = 1, .max = FRAME_QPS_MAX,
+	  .metavar = "N", .def = "1", .excludes = "phased,churn,reconnect",
+	  .help = "Queue pairs of each client, on each rail, with --workload large or duplex.",
+	  .more = "A client bootstraps once over TLS and makes all its connections with that; its operations take the "
+	  "queue pairs in turn. Other workloads use one queue pair per client: there, more clients do the same." },
 	{ .name = "quiet", .group = "output", .type = OPT_FLAG, .offset = AT(quiet), .per_host = true,
 	  .per_suite = true, .help = "Print no progress on stderr." },
 	{ .name = "rate", .group = "load", .type = OPT_STRING, .offset = AT(rate_text), .metavar = "N|A-B[:COUNT]",

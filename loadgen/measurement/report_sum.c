@@ -11,7 +11,7 @@
 
 const char *const report_adds[] = {
 	"clients.connected", "clients.handshakes", "clients.closing", "clients.control",
-	"events.tcp_accepted", "events.granted", "events.established", "events.handshakes_full",
+	"events.tcp_accepted", "events.tls_shared", "events.granted", "events.established", "events.handshakes_full",
 	"events.handshakes_resumed",
 	"events.tickets", "events.messages_in", "events.messages_out", "events.bytes_in", "events.bytes_out",
 	"events.messages_checked", "events.messages_corrupt", "events.probes", "events.psn_verified",

@@ -166,9 +166,9 @@ static bool is_right(const struct traffic *t, const struct rma_slot *st, const u
 	return true;
 }
 
-void rma_on_done(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t n)
+void rma_on_done(struct traffic *t, struct wclient *wc, uint32_t lane, uint32_t n)
 {
-	(void)rail;
+	(void)lane;
 	while (n--) {
 		uint32_t slot = slot_of(t, wc->streams[0].done);
 

@@ -21,7 +21,7 @@ void rma_needs(const struct loadgen_config *c, struct workload_needs *out);
 
 /* Implement struct workload's `start` and `on_rma`, for workloads of one stream that set `rma` or `rma_of`. */
 void rma_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
-void rma_on_done(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t n);
+void rma_on_done(struct traffic *t, struct wclient *wc, uint32_t lane, uint32_t n);
 
 struct rma_slot;
 

@@ -91,7 +91,7 @@ static void add_tuning(struct needs_args *a, const struct loadgen_config *c)
 static uint64_t spare_clients(const struct loadgen_config *c, uint64_t region_bytes)
 {
 	uint64_t spare = (c->churn_per_s ? c->clients : c->clients / 10) + 16;
-	uint64_t room = res_machine_memory_bytes() / 4 / MAX(region_bytes * c->n_rails, 1);
+	uint64_t room = res_machine_memory_bytes() / 4 / MAX(region_bytes * loadgen_n_lanes(c), 1);
 
 	return MIN(spare, MAX(room, 1));
 }
@@ -104,7 +104,7 @@ void needs_of_server(const struct loadgen_config *c, struct sizes_server *out)
 	*out = (struct sizes_server){
 		.rails = c->n_rails,
 		.threads = shards_of(c),
-		.max_clients = MIN(c->clients + spare_clients(c, needs.region_bytes), NEEDS_CLIENTS_MAX),
+		.max_clients = MIN((c->clients + spare_clients(c, needs.region_bytes)) * c->qps, NEEDS_CLIENTS_MAX),
 		.credits = needs.credits,
 		.message_bytes = needs.message_bytes,
 		.region_bytes = needs.region_bytes,
@@ -179,9 +179,14 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 	const json_t *config = json_object_get(info, "config");
 	bool resumes = json_is_true(json_object_get(config, "tls_resume"));
 	bool windows = json_is_true(json_object_get(config, "windows"));
-	double shards = fmax(json_number_at(info, "config.threads"), 1), all = (double)most;
+	double shards = fmax(json_number_at(info, "config.threads"), 1), all = (double)most,
+		at_first = (double)(first * c->qps);
 	double all_at_once = shards * sizes_share(all, shards);
+	char step[80];
+	int n = snprintf(step, sizeof(step), "%llu clients", (unsigned long long)first);
 
+	if (c->qps > 1)
+		snprintf(step + n, sizeof(step) - (size_t)n, " with %llu queue pairs each", (unsigned long long)c->qps);
 	text[0] = '\0';
 	c->wl->needs(c, &needs);
 	if (credits < (double)needs.credits)
@@ -196,18 +201,17 @@ bool needs_are_met(const struct loadgen_config *c, const json_t *info, uint64_t 
 	else if (needs.window && !windows)
 		snprintf(text, size, "the workload has the server write to its clients' memory, but the server "
 			 "runs with --windows off");
-	else if (clients < (double)first)
-		snprintf(text, size, "the first step of %llu clients is more than the server's "
-			 "--max-clients %.0f", (unsigned long long)first, clients);
-	else if (of_one_address > 0 && of_one_address < (double)first)
-		snprintf(text, size, "the first step of %llu clients is more than the server's "
-			 "--max-per-address %.0f", (unsigned long long)first, of_one_address);
+	else if (clients < at_first)
+		snprintf(text, size, "the first step of %s is more than the server's --max-clients %.0f", step,
+			 clients);
+	else if (of_one_address > 0 && of_one_address < at_first)
+		snprintf(text, size, "the first step of %s is more than the server's --max-per-address %.0f", step,
+			 of_one_address);
 	/* A server has fewer receive buffers than --credits per client if its device or an option limits them. */
-	else if (buffers < (double)first * needs.credits)
+	else if (buffers < at_first * needs.credits)
 		snprintf(text, size,
-			 "the first step of %llu clients with %u in flight each needs more receive buffers than "
-			 "the server's %.0f (its --srq-depth, --cq-depth and --threads)", (unsigned long long)first,
-			 needs.credits, buffers);
+			 "the first step of %s, with %u in flight on each, needs more receive buffers than the "
+			 "server's %.0f (its --srq-depth, --cq-depth and --threads)", step, needs.credits, buffers);
 	else if (c->phased && handshakes < all)
 		snprintf(text, size, "--phased has %.0f TLS connections open at once, which is more than "
 			 "the server's --max-handshakes allow (%.0f)", all, handshakes);

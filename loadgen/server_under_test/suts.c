@@ -265,5 +265,5 @@ static uint64_t room_of(const json_t *info, const json_t *baseline)
 void suts_room(const struct suts *s, json_t *const infos[TARGETS_MAX], uint64_t out[TARGETS_MAX])
 {
 	for (uint32_t i = 0; i < s->n; i++)
-		out[i] = room_of(infos[i], s->one[i].sut.baseline);
+		out[i] = room_of(infos[i], s->one[i].sut.baseline) / s->one[i].sut.cfg->qps;
 }

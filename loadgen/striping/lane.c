@@ -7,6 +7,7 @@
 
 #include "common/rdma/arena.h"
 #include "common/wire/msg.h"
+#include "loadgen/striping/lanes.h"
 #include "loadgen/traffic/payload.h"
 
 #define POST_MAX 32u		/* maximum number of requests posted together */
@@ -14,6 +15,11 @@
 uint8_t *lane_text(const struct traffic *t, const struct wclient *wc, unsigned stream, uint64_t number)
 {
 	return payload_text(t->memory.payload, traffic_pattern(t, wc, number * t->workload->streams + stream));
+}
+
+static uint32_t rail_of(const struct traffic *t, const struct wclient *wc, const struct lane *lane)
+{
+	return lanes_rail(t, (uint32_t)(lane - wc->lanes));
 }
 
 void lane_append(struct lane *lane, unsigned stream, struct part *p)
@@ -76,7 +82,7 @@ static bool add_request(struct traffic *t, struct wclient *wc, struct lane *lane
 	const struct lane_plan *plan = &t->plans[stream];
 	const struct lane_queue *q = &lane->queues[stream];
 	const struct part *p = q->posting;
-	uint32_t rail = (uint32_t)(lane - wc->lanes), slot = lane_slot(t, stream, p->number);
+	uint32_t rail = rail_of(t, wc, lane), slot = lane_slot(t, stream, p->number);
 	uint64_t at = p->offset + done;
 	bool tells = plan->imm && move == LANE_WRITE && done + bytes == p->bytes;
 	struct rc_rma op = { .opcode = move == LANE_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, .bytes = bytes,
@@ -123,7 +129,7 @@ static bool send_message(struct traffic *t, struct wclient *wc, struct lane *lan
 {
 	struct lane_queue *q = &lane->queues[stream];
 	const struct part *p = q->posting;
-	struct ep *ep = t->eps[lane - wc->lanes];
+	struct ep *ep = t->eps[rail_of(t, wc, lane)];
 	bool sum = t->cfg->verify && payload;
 	/* Asks for credits when half of them are used, so that they return while the other half lasts. */
 	bool ask = last || (q->unasked + 1) * 2 >= credits_of(t);

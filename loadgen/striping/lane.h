@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One lane of a client: its connection on one rail, and the parts of operations that are carried out on it, in order.
+/* One lane of a client: one of its connections, and the parts of operations that are carried out on it, in order.
  * For lanes.c. Owning thread: the worker's.
  */
 #ifndef RAMPART_LOADGEN_LANE_H
@@ -36,6 +36,7 @@ struct lane_queue {
 
 struct lane {
 	struct client_conn *conn;	/* NULL: not connected, or lost */
+	uint64_t measured;		/* parts that ended while measuring; lane_reset keeps it */
 	struct lane_queue queues[WORKLOAD_STREAMS_MAX];
 	struct { uint8_t stream; uint32_t bytes; } order[LANE_ORDER_MAX];	/* ring: requests on the region */
 	uint32_t order_in, order_out;

@@ -21,7 +21,7 @@ static uint32_t part_index(const struct traffic *t, unsigned stream, uint64_t nu
 
 static void advance_all(struct traffic *t, struct wclient *wc)
 {
-	for (uint32_t i = 0; i < t->n_rails; i++)
+	for (uint32_t i = 0; i < t->n_lanes; i++)
 		lane_advance(t, wc, &wc->lanes[i]);
 }
 
@@ -29,7 +29,7 @@ uint32_t lanes_alive(const struct wclient *wc)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; wc->lanes && i < wc->traffic->n_rails; i++)
+	for (uint32_t i = 0; wc->lanes && i < wc->traffic->n_lanes; i++)
 		n += wc->lanes[i].conn != NULL;
 	return n;
 }
@@ -49,7 +49,7 @@ static void begin_operation(struct traffic *t, struct wclient *wc, unsigned stre
 {
 	uint64_t number = wc->streams[stream].begun;
 	uint32_t first = part_index(t, stream, number);
-	uint32_t n = stripe_rails(t->bytes, lanes_alive(wc), t->cfg->stripe_min_bytes);
+	uint32_t n = stripe_rails(t->bytes, MIN(lanes_alive(wc), t->n_rails), t->cfg->stripe_min_bytes);
 
 	traffic_begin(t, wc, stream);
 	for (uint32_t i = 0; i < t->n_rails; i++) {
@@ -59,7 +59,7 @@ static void begin_operation(struct traffic *t, struct wclient *wc, unsigned stre
 		if (p->done)
 			continue;
 		stripe_part(t->bytes, n, i, &p->offset, &p->bytes);
-		/* Operations too small to be striped over all rails take the rails in turn. */
+		/* Operations too small to be striped over all lanes take the lanes in turn. */
 		lane_append(lane_at(wc, number + i), stream, p);
 	}
 }
@@ -101,6 +101,7 @@ static void end_first(struct traffic *t, struct wclient *wc, struct lane *lane, 
 
 	q->ended -= MIN(q->ended, t->plans[stream].n * TAILQ_FIRST(&q->parts)->bytes);
 	lane_take_first(lane, stream)->done = true;
+	lane->measured += t->measuring;
 	while (s->done < s->begun && all_parts_are_done(t, wc, stream, s->done)) {
 		check_answer(t, wc, stream, s->done);
 		traffic_end(t, wc, stream, 1);
@@ -150,9 +151,9 @@ static void on_told(struct traffic *t, struct wclient *wc, struct lane *lane, ui
 	lane_advance(t, wc, lane);
 }
 
-void lanes_on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
+void lanes_on_credit(struct traffic *t, struct wclient *wc, uint32_t index, uint32_t credits, uint64_t sequence)
 {
-	struct lane *lane = &wc->lanes[rail];
+	struct lane *lane = &wc->lanes[index];
 	const struct lane_queue *q = &lane->queues[0];	/* messages are sent on stream 0 only */
 
 	(void)credits;
@@ -197,10 +198,10 @@ static bool take_pushed(struct traffic *t, struct lane_queue *q, uint64_t sequen
 	return true;
 }
 
-void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence, const uint8_t *data,
+void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t index, uint64_t sequence, const uint8_t *data,
 		     uint32_t bytes)
 {
-	struct lane *lane = &wc->lanes[rail];
+	struct lane *lane = &wc->lanes[index];
 	unsigned stream = t->workload->streams - 1u;	/* the stream from the server */
 	struct lane_queue *q = &lane->queues[stream];
 
@@ -214,9 +215,9 @@ void lanes_on_pushed(struct traffic *t, struct wclient *wc, uint32_t rail, uint6
 	lane_advance(t, wc, lane);
 }
 
-void lanes_on_rma(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t n)
+void lanes_on_rma(struct traffic *t, struct wclient *wc, uint32_t index, uint32_t n)
 {
-	struct lane *lane = &wc->lanes[rail];
+	struct lane *lane = &wc->lanes[index];
 
 	while (n-- && lane->conn) {
 		unsigned stream = lane->order[lane->order_out % LANE_ORDER_MAX].stream;
@@ -237,11 +238,31 @@ void lanes_on_rma(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t
 
 void lanes_reset(struct wclient *wc)
 {
-	for (uint32_t i = 0; wc->lanes && i < wc->traffic->n_rails; i++)
+	for (uint32_t i = 0; wc->lanes && i < wc->traffic->n_lanes; i++)
 		lane_reset(&wc->lanes[i]);
 }
 
-void lanes_use_window(const struct wclient *wc, uint32_t rail, struct client_conn *c)
+void lanes_measure(struct traffic *t)
+{
+	for (uint32_t i = 0; i < t->n_clients; i++)
+		for (uint32_t k = 0; t->clients[i].lanes && k < t->n_lanes; k++)
+			t->clients[i].lanes[k].measured = 0;
+}
+
+void lanes_publish_fairness(struct traffic *t)
+{
+	struct fairness_sum f = { 0 };
+
+	if (!t->measuring)
+		return;
+	for (uint32_t i = 0; i < t->active; i++)
+		for (uint32_t k = 0; t->clients[i].lanes && k < t->n_lanes; k++)
+			if (t->clients[i].lanes[k].conn)
+				fairness_add(&f, t->clients[i].lanes[k].measured);
+	fairness_publish(&f, &t->stats->qp_fair);
+}
+
+void lanes_use_window(const struct wclient *wc, uint32_t index, struct client_conn *c)
 {
 	const struct memory *m = &wc->traffic->memory;
 	struct frame_window window = { .bytes = (uint32_t)m->needs.landing_bytes };
@@ -249,25 +270,25 @@ void lanes_use_window(const struct wclient *wc, uint32_t rail, struct client_con
 	if (!m->needs.window)
 		return;
 	window.addr = (uintptr_t)wc->landing;
-	window.rkey = arena_rkey(m->landing, rail);
+	window.rkey = arena_rkey(m->landing, lanes_rail(wc->traffic, index));
 	client_use_window(c, &window);
 }
 
-void lanes_add(struct wclient *wc, uint32_t rail, struct client_conn *c)
+void lanes_add(struct wclient *wc, uint32_t index, struct client_conn *c)
 {
 	if (wc->lanes)
-		wc->lanes[rail].conn = c;
+		wc->lanes[index].conn = c;
 }
 
-void lanes_remove(struct wclient *wc, uint32_t rail, const struct client_conn *c)
+void lanes_remove(struct wclient *wc, uint32_t index, const struct client_conn *c)
 {
-	if (wc->lanes && wc->lanes[rail].conn == c)
-		wc->lanes[rail].conn = NULL;
+	if (wc->lanes && wc->lanes[index].conn == c)
+		wc->lanes[index].conn = NULL;
 }
 
-struct client_conn *lanes_conn_on(const struct wclient *wc, uint32_t rail)
+struct client_conn *lanes_conn_on(const struct wclient *wc, uint32_t index)
 {
-	return wc->lanes ? wc->lanes[rail].conn : NULL;
+	return wc->lanes ? wc->lanes[index].conn : NULL;
 }
 
 struct client_conn *lanes_conn(const struct wclient *wc)
@@ -275,22 +296,22 @@ struct client_conn *lanes_conn(const struct wclient *wc)
 	return lanes_alive(wc) ? lane_at(wc, 0)->conn : NULL;
 }
 
-void lanes_lose(struct wclient *wc, uint32_t rail)
+void lanes_lose(struct wclient *wc, uint32_t index)
 {
 	struct traffic *t = wc->traffic;
 
 	if (!wc->lanes)
 		return;
-	wc->lanes[rail].conn = NULL;
+	wc->lanes[index].conn = NULL;
 	if (!lanes_alive(wc))
 		return;
 	for (unsigned i = 0; i < t->workload->streams; i++)
-		while (TAILQ_FIRST(&wc->lanes[rail].queues[i].parts)) {
-			struct part *p = lane_take_first(&wc->lanes[rail], i);
+		while (TAILQ_FIRST(&wc->lanes[index].queues[i].parts)) {
+			struct part *p = lane_take_first(&wc->lanes[index], i);
 
 			lane_append(lane_at(wc, lane_part_index(wc, p)), i, p);
 		}
-	lane_reset(&wc->lanes[rail]);
+	lane_reset(&wc->lanes[index]);
 	advance_all(t, wc);
 }
 
@@ -311,12 +332,12 @@ int lanes_init(struct lanes *l, struct traffic *t)
 		return 0;
 	for (unsigned i = 0; i < t->workload->streams; i++)
 		t->workload->plan(t->cfg, i, &t->plans[i]);
-	l->lanes = calloc((size_t)t->n_clients * t->n_rails, sizeof(*l->lanes));
+	l->lanes = calloc((size_t)t->n_clients * t->n_lanes, sizeof(*l->lanes));
 	l->parts = calloc(t->n_clients * parts, sizeof(*l->parts));
 	if (!l->lanes || !l->parts)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_clients; i++) {
-		t->clients[i].lanes = &l->lanes[(size_t)i * t->n_rails];
+		t->clients[i].lanes = &l->lanes[(size_t)i * t->n_lanes];
 		t->clients[i].parts = &l->parts[i * parts];
 		lanes_reset(&t->clients[i]);
 	}

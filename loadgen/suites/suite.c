@@ -70,7 +70,7 @@ static double memory_of(const struct loadgen_config *c, uint64_t bytes)
 	c->wl->needs(&one, &needs);
 	/* The server keeps the regions that it registered for clients. While it zeroes those of clients that left,
 	 * their successors get other regions: allow for two more. */
-	regions = c->server ? 0 : (double)needs.region_bytes * (double)(c->clients + 2) * c->n_rails;
+	regions = c->server ? 0 : (double)needs.region_bytes * (double)(c->clients + 2) * loadgen_n_lanes(c);
 	landings = (double)needs.landing_bytes * (double)(needs.landing_shared ? c->threads : c->clients) * c->n_rails;
 	return regions + landings + (double)bytes * (double)c->threads * c->n_rails;
 }

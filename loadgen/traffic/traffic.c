@@ -259,8 +259,7 @@ void traffic_resume_client(struct wclient *wc)
 /* Publishes the distribution of measured operations over the live active clients, for streams `first` to `last`. */
 static void publish_fairness(struct traffic *t, unsigned first, unsigned last, struct worker_fairness *out)
 {
-	uint64_t n = 0, sum = 0, min = UINT64_MAX, max = 0;
-	double squares = 0;
+	struct fairness_sum f = { 0 };
 
 	for (uint32_t i = 0; i < t->active; i++) {
 		uint64_t x = 0;
@@ -269,17 +268,9 @@ static void publish_fairness(struct traffic *t, unsigned first, unsigned last, s
 			continue;
 		for (unsigned k = first; k <= last; k++)
 			x += t->clients[i].streams[k].measured;
-		n++;
-		sum += x;
-		squares += (double)x * (double)x;
-		min = MIN(min, x);
-		max = MAX(max, x);
+		fairness_add(&f, x);
 	}
-	counter_set(&out->n, n);
-	counter_set(&out->sum, sum);
-	atomic_store(&out->squares, squares);
-	counter_set(&out->min, n ? min : 0);
-	counter_set(&out->max, max);
+	fairness_publish(&f, out);
 }
 
 /* A worker's part of --total-inflight, in proportion to its active clients; 0: no limit. The parts are differences of

@@ -30,7 +30,7 @@ struct traffic {
 	struct open_loop *open_loop;	/* NULL: closed loop */
 	struct ep *ep;			/* endpoint of the first rail */
 	struct ep *eps[RAILS_MAX];
-	uint32_t n_rails;
+	uint32_t n_rails, n_lanes;	/* n_lanes: connections of a client (loadgen_n_lanes) */
 	uint32_t worker, n_workers;	/* the worker's index, and the number of workers */
 	uint32_t n_clients;		/* this worker's clients in the largest step */
 	struct memory memory;

@@ -22,7 +22,7 @@ enum wclient_state {
 	WCLIENT_NONE,		/* not connected, and not waiting to connect */
 	WCLIENT_CONNECTING,
 	WCLIENT_PARKED,		/* with --phased: waits before a stage until all clients have reached it */
-	WCLIENT_WAITING,	/* waits to begin another attempt, or to connect on the next rail */
+	WCLIENT_WAITING,	/* waits to begin another attempt, or to make its next connection */
 	WCLIENT_LIVE,
 	WCLIENT_LEAVING,	/* leaves on purpose: waits for its replies, then for the end of its connection */
 	WCLIENT_LOST,		/* was live and failed: connections are being torn down; returns with --reconnect */
@@ -58,18 +58,18 @@ struct wclient {
 	bool *ends;			/* ring: whether each request on the region ends an operation */
 	uint64_t ends_in, ends_out;
 	uint64_t atomics;		/* atomics begun */
-	struct lane *lanes;		/* one for each rail; NULL: the workload uses `conn` alone */
+	struct lane *lanes;		/* one for each connection; NULL: the workload uses `conn` alone */
 	struct part *parts;
 
 	/* connector.c, clients.c */
-	uint32_t rail;			/* rail of the connection that is being made, or was made last */
+	uint32_t lane;			/* lane of the connection that is being made, or was made last */
 	uint32_t open;			/* the client's connections that are not closed yet */
 	struct tls_session *session;	/* TLS session to resume; NULL: none yet */
 	uint64_t intended_ns;		/* when the connection should have begun */
 	uint64_t begun_ns;		/* when the present attempt began */
 	uint64_t retry_at_ns;
 	uint32_t attempts;
-	uint8_t psns_noted;		/* one bit for each rail: the PSNs of its connection are in the rail's `psns` */
+	uint64_t psns_noted;		/* one bit for each lane: the PSNs of its connection are in the rail's `psns` */
 	TAILQ_ENTRY(wclient) link;	/* in one of the connector's lists */
 
 	/* churn.c */

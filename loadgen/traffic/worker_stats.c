@@ -2,6 +2,8 @@
 /* See worker_stats.h. */
 #include "loadgen/traffic/worker_stats.h"
 
+#include <sys/param.h>
+
 #include "common/hist/hist.h"
 
 int worker_stats_init(struct worker_stats *st)
@@ -14,17 +16,27 @@ void worker_stats_release(struct worker_stats *st)
 	hists_free(st->hists.all, STEP_HISTS);
 }
 
-static void reset_fairness(struct worker_fairness *f)
+void fairness_add(struct fairness_sum *f, uint64_t x)
 {
-	counter_set(&f->n, 0);
-	counter_set(&f->sum, 0);
-	counter_set(&f->min, 0);
-	counter_set(&f->max, 0);
-	atomic_store(&f->squares, 0);
+	f->min = f->n ? MIN(f->min, x) : x;
+	f->max = MAX(f->max, x);
+	f->n++;
+	f->sum += x;
+	f->squares += (double)x * (double)x;
+}
+
+void fairness_publish(const struct fairness_sum *f, struct worker_fairness *out)
+{
+	counter_set(&out->n, f->n);
+	counter_set(&out->sum, f->sum);
+	counter_set(&out->min, f->min);
+	counter_set(&out->max, f->max);
+	atomic_store(&out->squares, f->squares);
 }
 
 void worker_stats_reset(struct worker_stats *st)
 {
+	static const struct fairness_sum none;
 #define X(type, name, rule, path) &st->name,
 	counter *const of_step[] = { STEP_COUNTERS(X) &st->through, &st->unproved, &st->messages,
 				     &st->messages_measured,
@@ -39,9 +51,10 @@ void worker_stats_reset(struct worker_stats *st)
 	for (int k = 0; k < WORKLOAD_STREAMS_MAX; k++) {
 		counter_set(&st->streams[k].took_ns, 0);
 		counter_set(&st->streams[k].waited_ns, 0);
-		reset_fairness(&st->streams[k].fair);
+		fairness_publish(&none, &st->streams[k].fair);
 	}
-	reset_fairness(&st->fair);
+	fairness_publish(&none, &st->fair);
+	fairness_publish(&none, &st->qp_fair);
 	fail_table_reset(&st->failures);
 	fail_table_reset(&st->retried);
 	for (size_t i = 0; i < STEP_HISTS; i++)

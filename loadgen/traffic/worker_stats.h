@@ -37,11 +37,22 @@ union step_hists {
 };
 static_assert(sizeof(union step_hists) == STEP_HISTS * sizeof(struct hist *), "all has each histogram");
 
-/* Distribution of measured operations over the active clients: number of clients, sum, sum of squares, extremes. */
+/* Distribution of measured operations over the active clients, or their connections: number of these, sum, sum of
+ * squares, extremes. */
 struct worker_fairness {
 	counter n, sum, min, max;
 	_Atomic double squares;
 };
+
+/* The same while it is computed; all 0 at first. */
+struct fairness_sum {
+	uint64_t n, sum, min, max;
+	double squares;
+};
+
+/* Adds a client that completed `x` operations. */
+void fairness_add(struct fairness_sum *f, uint64_t x);
+void fairness_publish(const struct fairness_sum *f, struct worker_fairness *out);
 
 /* Measured operations of a stream: their total time, and the part of it during which an earlier operation of the same
  * client and stream had not ended. */
@@ -77,6 +88,7 @@ struct worker_stats {
 	counter qps, cqs, mrs, pinned_bytes, bufs_missing;
 	counter completions, polls, wakeups;	/* since the worker started: sum of struct pump_counts over its rails */
 	struct worker_fairness fair;
+	struct worker_fairness qp_fair;	/* over the connections of clients, for workloads with lanes */
 	union step_hists hists;
 	struct effective effective;	/* published with the counters; settings of a queue pair after connecting */
 	struct fail_table failures, retried;

@@ -85,14 +85,14 @@ struct workload {
 	void (*plan)(const struct loadgen_config *c, unsigned stream, struct lane_plan *out);
 	/* Begins `n` operations of a stream, calling traffic_begin for each. */
 	void (*start)(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
-	/* Handlers of arrivals for a client, as in struct client_ops, on its connection on `rail`. NULL: the server
-	 * must not send this kind. */
+	/* Handlers of arrivals for a client, as in struct client_ops, on its `lane` (lanes.h). NULL: the server must
+	 * not send this kind. */
 	void (*on_reply)(struct traffic *t, struct wclient *wc, uint64_t sequence, const uint8_t *data, uint32_t bytes);
-	void (*on_credit)(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence);
+	void (*on_credit)(struct traffic *t, struct wclient *wc, uint32_t lane, uint32_t credits, uint64_t sequence);
 	void (*on_ping)(struct traffic *t, struct wclient *wc, uint32_t number, const uint8_t *data, uint32_t bytes);
-	void (*on_pushed)(struct traffic *t, struct wclient *wc, uint32_t rail, uint64_t sequence, const uint8_t *data,
+	void (*on_pushed)(struct traffic *t, struct wclient *wc, uint32_t lane, uint64_t sequence, const uint8_t *data,
 			  uint32_t bytes);
-	void (*on_rma)(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t n);
+	void (*on_rma)(struct traffic *t, struct wclient *wc, uint32_t lane, uint32_t n);
 };
 
 /* The parameters of a step, over all load hosts together. */

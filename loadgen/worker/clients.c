@@ -10,14 +10,14 @@
 #include "common/wire/psn.h"
 #include "loadgen/striping/lanes.h"
 
-/* False: no rail is left to connect on. */
-static bool connect_on_next_rail(struct connector *k, struct wclient *wc)
+/* Goes on with the client's next lane. False: none is left to connect. */
+static bool connect_next(struct connector *k, struct wclient *wc)
 {
-	uint32_t next = wc->rail + 1;
+	uint32_t next = wc->lane + 1, n_lanes = k->traffic->n_lanes;
 
-	while (next < k->n_rails && k->rails[next].dark)
+	while (next < n_lanes && connector_rail(k, next)->dark)
 		next++;
-	if (next == k->n_rails || k->abandoned || k->mode == CONNECT_CLOSE)
+	if (next == n_lanes || k->abandoned || k->mode == CONNECT_CLOSE)
 		return false;
 	connector_connect(k, wc, next);
 	return true;
@@ -33,7 +33,7 @@ static void count_stale(struct connector *k, const struct client_info *info)
 		fail_table_count(&k->stats->retried, &stale);
 }
 
-static_assert(RAILS_MAX <= 8, "psns_noted has a bit for each rail");
+static_assert(RAILS_MAX * FRAME_QPS_MAX <= 64, "psns_noted has a bit for each lane");
 
 /* Notes the PSNs of a connection that went live, and counts those that another live connection already has. If one is
  * shared, notes neither, because on_closed must not release the PSN of another connection. */
@@ -52,7 +52,7 @@ static void note_psns(const struct rail *rail, struct wclient *wc, const struct 
 	counter_add(&st->psns_shared, (uint64_t)!own + !servers);
 	counter_add(&st->psns_redrawn, info.psn_redraws);
 	if (own && servers) {
-		wc->psns_noted |= (uint8_t)(1u << rail->index);
+		wc->psns_noted |= UINT64_C(1) << client_number(c);
 		return;
 	}
 	if (own)
@@ -65,14 +65,15 @@ static void forget_psns(const struct rail *rail, struct wclient *wc, const struc
 {
 	struct client_info info;
 
-	if (!(wc->psns_noted & 1u << rail->index))
+	if (!(wc->psns_noted >> client_number(c) & 1))
 		return;
 	client_get_info(c, &info);
 	psn_release(rail->psns, info.client_psn);
 	psn_release(rail->psns, client_grant(c)->psn);
-	wc->psns_noted &= (uint8_t)~(1u << rail->index);
+	wc->psns_noted &= ~(UINT64_C(1) << client_number(c));
 }
 
+/* The last connection of a client on a rail tells how long all of them have taken. */
 static void record_stages(struct connector *k, const struct client_conn *c)
 {
 	bool has_reply = !k->traffic->workload->silent;
@@ -83,16 +84,17 @@ static void record_stages(struct connector *k, const struct client_conn *c)
 	kind = info.resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
 	for (int i = 0; i < STAGE_TIMED; i++)
 		if (stage_applies((enum stage)i, (enum transport)k->cfg->transport, k->cfg->connect) &&
-		    (i != STAGE_FIRST_REPLY || has_reply))
+		    (i != STAGE_FIRST_REPLY || has_reply) && !(info.follows && i <= STAGE_TLS_HANDSHAKE))
 			hist_record(k->stats->hists.stages[kind][i], info.stage_ns[i]);
 	if (k->cfg->transport == TRANSPORT_RDMA)
 		hist_record(k->stats->hists.psn_generate, info.psn_generate_ns);
-	hist_record(k->stats->hists.total[kind], info.total_ns);
+	if (client_number(c) + k->n_rails >= k->traffic->n_lanes)
+		hist_record(k->stats->hists.total[kind], info.total_ns);
 	count_stale(k, &info);
 }
 
-/* Only the first client of the step to drop the rail is logged: there may be thousands. */
-static void drop_rail(struct rail *rail, const struct wclient *wc)
+/* Only the first client of the step to drop a connection of the rail is logged: there may be thousands. */
+static void drop_lane(struct rail *rail, const struct wclient *wc)
 {
 	struct connector *k = rail->connector;
 	char text[64];
@@ -101,17 +103,23 @@ static void drop_rail(struct rail *rail, const struct wclient *wc)
 	if (rail->told)
 		return;
 	rail->told = true;
-	log_warn("client %u drops rail %u (%s) in %s: %s; it goes on with %u of %u", wc->index, rail->index,
-		 client_dev(rail->ctx)->name, stage_names[rail->fail.stage],
-		 fail_code_text(&rail->fail, text, sizeof(text)), lanes_alive(wc), k->n_rails);
+	log_warn("client %u drops %s %u (%s) in %s: %s; it goes on with %u of %u", wc->index,
+		 k->cfg->qps > 1 ? "a queue pair of rail" : "rail", rail->index, client_dev(rail->ctx)->name,
+		 stage_names[rail->fail.stage], fail_code_text(&rail->fail, text, sizeof(text)), lanes_alive(wc),
+		 k->traffic->n_lanes);
 }
 
-/* Makes the client live with the connections that it has; rails without one are dropped. */
+/* Makes the client live with the connections that it has; lanes without one are dropped. */
 static void become_live(struct connector *k, struct wclient *wc)
 {
-	for (uint32_t i = 0; i < k->n_rails && k->n_rails > 1; i++)
-		if (!lanes_conn_on(wc, i))
-			drop_rail(&k->rails[i], wc);
+	uint32_t n_lanes = k->traffic->n_lanes;
+
+	for (uint32_t i = 0; i < n_lanes && n_lanes > 1; i++) {
+		if (lanes_conn_on(wc, i))
+			client_end_tls(lanes_conn_on(wc, i));
+		else
+			drop_lane(connector_rail(k, i), wc);
+	}
 	connector_set_state(k, wc, WCLIENT_LIVE);
 	counter_add(&k->stats->through, 1);
 	if (wc->away)
@@ -124,14 +132,14 @@ static void on_live(void *arg, struct client_conn *c)
 	struct connector *k = rail->connector;
 	struct wclient *wc = client_user(c);
 
-	lanes_add(wc, rail->index, c);
+	lanes_add(wc, client_number(c), c);
 	rail->works = true;
 	pace_on_success(&k->pace);
 	record_stages(k, c);
 	note_psns(rail, wc, c);
 	if (k->cfg->verify)
 		counter_add(&k->stats->psn_verified, 1);
-	if (!connect_on_next_rail(k, wc))
+	if (!connect_next(k, wc))
 		become_live(k, wc);
 	connector_more(k);
 }
@@ -180,9 +188,9 @@ static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
 	/* The connection failed within on_live, so the client is not live yet: on_closed sees a failed attempt. */
 	if (wc->conn == c && wc->state == WCLIENT_CONNECTING)
 		return;
-	lanes_lose(wc, rail->index);
+	lanes_lose(wc, client_number(c));
 	if (wc->state == WCLIENT_LIVE && lanes_alive(wc)) {
-		drop_rail(rail, wc);
+		drop_lane(rail, wc);
 		wc->conn = wc->conn == c ? lanes_conn(wc) : wc->conn;
 		return;
 	}
@@ -199,7 +207,7 @@ bool clients_are_gone(const struct worker_stats *st)
  * this one. A rail that fails at once costs no time, so clients keep trying it. */
 static bool is_dark(const struct connector *k, const struct wclient *wc, const struct fail *fail)
 {
-	return k->n_rails > 1 && !k->rails[wc->rail].works &&
+	return k->n_rails > 1 && !k->rails[wc->lane % k->n_rails].works &&
 	       (fail->kind == FAIL_TIMEOUT || fail->kind == FAIL_CM_STATUS);
 }
 
@@ -266,7 +274,7 @@ static void tell_refusal(struct rail *rail, const struct wclient *wc, const stru
 /* Handles an attempt that ended without a connection. */
 static void on_attempt_failed(struct connector *k, struct wclient *wc, const struct fail *fail)
 {
-	struct rail *rail = &k->rails[wc->rail];
+	struct rail *rail = connector_rail(k, wc->lane);
 
 	if (come_back(k, wc, fail)) {
 		counter_add(&k->stats->retries, 1);
@@ -279,7 +287,7 @@ static void on_attempt_failed(struct connector *k, struct wclient *wc, const str
 		rail->fail = *fail;
 		rail->dark |= is_dark(k, wc, fail);
 	}
-	if (!connect_on_next_rail(k, wc))
+	if (!connect_next(k, wc))
 		settle(k, wc);
 }
 
@@ -318,7 +326,7 @@ static void on_closed(void *arg, struct client_conn *c, const struct fail *fail)
 	forget_psns(rail, wc, c);
 	counter_add(&k->stats->psn_mismatches, fail->kind == FAIL_PROTOCOL && fail->code == PROTO_PSN_MISMATCH);
 	wc->conn = wc->conn == c ? NULL : wc->conn;
-	lanes_remove(wc, rail->index, c);
+	lanes_remove(wc, client_number(c), c);
 	if (wc->open == 0)
 		connector_reset_client(wc);
 	if (was_attempt) {
@@ -352,12 +360,12 @@ static void on_reply(void *arg, struct client_conn *c, uint64_t sequence, const 
 
 static void on_credit(void *arg, struct client_conn *c, uint32_t credits, uint64_t sequence)
 {
-	const struct rail *rail = arg;
 	struct wclient *wc = client_user(c);
 	struct traffic *t = wc->traffic;
 
+	(void)arg;
 	if (t->workload->on_credit)
-		t->workload->on_credit(t, wc, rail->index, credits, sequence);
+		t->workload->on_credit(t, wc, client_number(c), credits, sequence);
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
@@ -376,22 +384,22 @@ static void on_ping(void *arg, struct client_conn *c, uint32_t number, const uin
 
 static void on_pushed(void *arg, struct client_conn *c, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
-	const struct rail *rail = arg;
 	struct wclient *wc = client_user(c);
 	struct traffic *t = wc->traffic;
 
+	(void)arg;
 	if (t->workload->on_pushed)
-		t->workload->on_pushed(t, wc, rail->index, sequence, data, bytes);
+		t->workload->on_pushed(t, wc, client_number(c), sequence, data, bytes);
 	else
 		client_fail(c, FAIL_PROTOCOL, PROTO_BAD_MESSAGE);
 }
 
 static void on_rma(void *arg, struct client_conn *c, uint32_t n)
 {
-	const struct rail *rail = arg;
 	struct wclient *wc = client_user(c);
 
-	wc->traffic->workload->on_rma(wc->traffic, wc, rail->index, n);
+	(void)arg;
+	wc->traffic->workload->on_rma(wc->traffic, wc, client_number(c), n);
 }
 
 const struct client_ops clients_ops = {
@@ -425,7 +433,7 @@ static void for_each_conn(const struct connector *k, struct wclient *wc, void (*
 {
 	struct client_conn *being_made = wc->conn;
 
-	for (uint32_t i = 0; i < k->n_rails; i++) {
+	for (uint32_t i = 0; i < k->traffic->n_lanes; i++) {
 		struct client_conn *c = lanes_conn_on(wc, i);
 
 		if (c && c != being_made)

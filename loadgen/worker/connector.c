@@ -89,16 +89,21 @@ void connector_reset_client(struct wclient *wc)
  * connections have been freed or queue pairs have finished their quarantine. */
 static bool begin_attempt(struct connector *k, struct wclient *wc, uint64_t now_ns)
 {
-	struct client_conn *c = client_connect(k->rails[wc->rail].ctx, wc->intended_ns, wc);
+	/* The client's last connection on the rail, if it has one there: its TLS connection is used again. */
+	struct client_conn *before = wc->lane < k->n_rails ? NULL : lanes_conn_on(wc, wc->lane - k->n_rails);
+	struct client_conn *c = client_connect_after(connector_rail(k, wc->lane)->ctx, before, wc->intended_ns, wc);
 
 	if (!c)
 		return false;
+	client_set_number(c, wc->lane);
 	if (wc->open++ == 0)
 		connector_reset_client(wc);
 	wc->conn = c;
 	if (k->cfg->tls_resume && !k->alone)
 		client_use_session(c, &wc->session);
-	lanes_use_window(wc, wc->rail, c);
+	lanes_use_window(wc, wc->lane, c);
+	if (wc->lane + k->n_rails < k->traffic->n_lanes)
+		client_keep_tls(c);
 	wc->begun_ns = now_ns;
 	wc->attempts++;
 	connector_set_state(k, wc, WCLIENT_CONNECTING);
@@ -157,7 +162,7 @@ static bool start_one(struct connector *k, uint64_t now_ns)
 		return false;
 	}
 	wc->intended_ns = intended ? intended : now_ns;
-	wc->rail = first_rail(k);
+	wc->lane = first_rail(k);
 	wc->attempts = 0;
 	wc->away = false;
 	if (!begin_attempt(k, wc, now_ns))
@@ -242,10 +247,12 @@ void connector_stop(struct connector *k, enum connect_mode mode)
 		ev_timer_stop(k->loop, &k->timer);
 }
 
-void connector_connect(struct connector *k, struct wclient *wc, uint32_t rail)
+void connector_connect(struct connector *k, struct wclient *wc, uint32_t lane)
 {
-	wc->rail = rail;
-	wc->intended_ns = clock_now_ns();
+	wc->lane = lane;
+	/* With several queue pairs the time until a client has all of them counts. */
+	if (lane == 0 || k->cfg->qps == 1)
+		wc->intended_ns = clock_now_ns();
 	wc->attempts = 0;
 	connector_set_state(k, wc, WCLIENT_WAITING);
 	TAILQ_INSERT_TAIL(&k->returning, wc, link);
@@ -272,7 +279,7 @@ void connector_retry(struct connector *k, struct wclient *wc)
 
 void connector_connect_at(struct connector *k, struct wclient *wc, uint64_t at_ns)
 {
-	wc->rail = 0;
+	wc->lane = 0;
 	wc->intended_ns = at_ns;
 	wc->attempts = 0;
 	retry_at(k, wc, at_ns);

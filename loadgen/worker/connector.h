@@ -20,7 +20,8 @@ struct churn;
 struct connector;
 struct psn_registry;
 
-/* A device that the worker's clients use, and the server's address there. Each client has a connection on each rail. */
+/* A device that the worker's clients use, and the server's address there. Each client has --qps connections on each
+ * rail. */
 struct rail {
 	struct connector *connector;
 	uint32_t index;
@@ -67,9 +68,15 @@ struct connector {
 	ev_timer timer;			/* fires when the next client is due */
 	bool beginning;			/* connector_more is on the stack */
 	struct wclient_list retry;	/* clients that wait for another attempt, sorted by due time */
-	struct wclient_list returning;	/* clients that return, or go to their next rail, as the pace allows */
+	struct wclient_list returning;	/* clients that return, or make their next connection, as the pace allows */
 	struct wclient_list parked;
 };
+
+/* The rail of a client's lane. */
+static inline struct rail *connector_rail(struct connector *k, uint32_t lane)
+{
+	return &k->rails[lane % k->n_rails];
+}
 
 /* Call after the worker has set its fields. */
 void connector_init(struct connector *k);
@@ -94,8 +101,8 @@ void connector_stop(struct connector *k, enum connect_mode mode);
 
 /* Call when a client's first connection begins or its last one is gone: clears the client's operations. */
 void connector_reset_client(struct wclient *wc);
-/* Connects the client on a rail as soon as the pace allows. */
-void connector_connect(struct connector *k, struct wclient *wc, uint32_t rail);
+/* Makes the connection of a client's lane as soon as the pace allows. */
+void connector_connect(struct connector *k, struct wclient *wc, uint32_t lane);
 /* Repeats the client's attempt after a pause. */
 void connector_retry(struct connector *k, struct wclient *wc);
 /* Reconnects a client that lost its connection, on rail 0 and not before `at_ns`. */

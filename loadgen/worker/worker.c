@@ -217,11 +217,13 @@ static void execute(struct worker *w, const struct order *o)
 		break;
 	case ORDER_MEASURE:
 		traffic_measure(&w->traffic);
+		lanes_measure(&w->traffic);
 		start_pulse(w);
 		if (w->cfg.cfg->iterations)
 			next_portion(w);
 		break;
 	case ORDER_STOP:
+		lanes_publish_fairness(&w->traffic);
 		traffic_stop(&w->traffic);
 		churn_stop(&w->churn);
 		w->cfg.on_progress(w->cfg.arg);	/* the measured time has ended */
@@ -392,6 +394,7 @@ static int make_rail(struct worker *w, uint32_t i, char *err, size_t err_size)
 	r->client.server = to->server;
 	r->client.verify_name = to->verify_name;
 	r->client.device = to->device;
+	r->client.max_conns *= (uint32_t)w->cfg.cfg->qps;
 	r->psns = to->psns;
 	ret = client_ctx_new(&r->client, &clients_ops, r, w->loop, &r->ctx, err, err_size);
 	if (ret)
@@ -423,8 +426,8 @@ static void compose(struct worker *w)
 	const struct loadgen_config *c = w->cfg.cfg;
 
 	w->traffic = (struct traffic){ .cfg = c, .workload = c->wl, .stats = &w->stats, .n_rails = w->cfg.n_rails,
-				       .worker = w->cfg.index, .n_workers = w->cfg.n_workers,
-				       .n_clients = w->cfg.client.max_conns };
+				       .n_lanes = w->cfg.n_rails * (uint32_t)c->qps, .worker = w->cfg.index,
+				       .n_workers = w->cfg.n_workers, .n_clients = w->cfg.client.max_conns };
 	c->wl->needs(c, &w->traffic.memory.needs);
 	w->connector = (struct connector){ .cfg = c, .traffic = &w->traffic, .stats = &w->stats, .loop = w->loop,
 					   .on_back = churn_on_back, .churn = &w->churn };

@@ -50,12 +50,12 @@ static void small_start(struct traffic *t, struct wclient *wc, unsigned stream, 
 }
 
 /* The sequence number of the last message tells how many messages the `credits` SENDs carried. */
-static void on_credit(struct traffic *t, struct wclient *wc, uint32_t rail, uint32_t credits, uint64_t sequence)
+static void on_credit(struct traffic *t, struct wclient *wc, uint32_t lane, uint32_t credits, uint64_t sequence)
 {
 	const struct stream *s = &wc->streams[0];
 	uint64_t n = UINT64_C(1) + (uint32_t)(sequence - s->done);
 
-	(void)rail;
+	(void)lane;
 	if (sequence != message_sequence(t, wc, s->done + n - 1) || n > s->begun - s->done || n < credits ||
 	    n > credits * t->cfg->coalesce) {
 		client_fail(wc->conn, FAIL_PROTOCOL, PROTO_BAD_PAYLOAD);

@@ -56,6 +56,8 @@ static const char *contradiction(const struct loadgen_config *c)
 		return "--message-auth: needs --workload echo, small or idle";
 	if (c->n_rails > 1 && !wl->plan)
 		return "--device, --server: several rails need --workload large or duplex";
+	if (c->qps > 1 && !wl->plan)
+		return "--qps: needs --workload large or duplex; with others, use more --clients";
 	return NULL;
 }
 

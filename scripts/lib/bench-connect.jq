@@ -5,7 +5,9 @@ include "bench";
 def side_names: {
   full: "rampart, full handshakes",
   resumed: "rampart, resumed handshakes",
+  full_oob: "rampart, full, out of band",
   rdma: "rampart, RDMA part alone",
+  oob: "rampart, RDMA part, out of band",
   cmtime: "cmtime",
   bare: "bare OpenSSL",
   bare_resumed: "bare OpenSSL, resumed (in no ratio)"
@@ -14,7 +16,9 @@ def side_names: {
 # The number of connections at which the targets apply.
 def target_connections: 10000;
 def ratio_names: {
-  rdma_to_cmtime: { name: "RDMA part / cmtime", target: 0.70 },
+  rdma_to_cmtime: { name: "RDMA part / cmtime", target: 0.45 },
+  oob_to_cmtime: { name: "out of band / cmtime", target: 0.30 },
+  full_oob_to_full: { name: "full, out of band / full", target: 0.80 },
   full_to_sum: { name: "full / (cmtime + bare)", target: 1.00 },
   resumed_to_sum: { name: "resumed / (cmtime + bare)", target: 0.60 }
 };
@@ -26,6 +30,8 @@ def sum($a; $b): if $a == null or $b == null then null else $a + $b end;
 # The ratios of one pair, from its us_per_connection.
 def ratios: sum(.cmtime; .bare) as $both | {
   rdma_to_cmtime: ratio(.rdma; .cmtime),
+  oob_to_cmtime: ratio(.oob; .cmtime),
+  full_oob_to_full: ratio(.full_oob; .full),
   full_to_sum: ratio(.full; $both),
   resumed_to_sum: ratio(.resumed; $both)
 };
@@ -35,22 +41,29 @@ def ratios: sum(.cmtime; .bare) as $both | {
 # Rounds microseconds to nanoseconds.
 def wall_us($n): (.connect_wall_s | positive("connect_wall_s")) * 1000000 / $n | tidy;
 
-# Reads run.json: the first repetition has full handshakes, the second resumed ones.
-def full_side($n):
-  steps(2)[0] | step_held($n) |
+# Reads run.json: the first repetition has full handshakes, the second, if there is one, resumed ones.
+def full_step($n):
+  .[0] | step_held($n) |
   if .handshakes.resumed > 0 then error("\(.handshakes.resumed) handshakes were resumed")
   else { us_per_connection: wall_us($n) } end;
+
+def full_side($n): steps(2) | full_step($n);
+def full_oob_side($n): steps(1) | full_step($n);
 
 def resumed_side($n):
   steps(2) | map(step_held($n)) | .[1] |
   if .handshakes.resumed != $n then error("\(.handshakes.resumed) of \($n) handshakes were resumed")
   else { us_per_connection: wall_us($n) } end;
 
-def rdma_side($n):
+# $phases: an object with a key for each phase.
+def phases_side($n; $phases):
   steps(1)[0] | step_held($n) | .phase_ns_per_connection // error("no phase_ns_per_connection") |
-  { addr_resolve, route_resolve, qp_setup, rdma_connect } |
+  . as $all | $phases | with_entries(.value = $all[.key]) |
   with_entries(.value |= (positive("a phase's time") / 1000 | tidy)) |
   { us_per_connection: (add | tidy), phases_us: . };
+
+def rdma_side($n): phases_side($n; { addr_resolve, route_resolve, qp_setup, rdma_connect });
+def oob_side($n): phases_side($n; { qp_setup, qp_exchange });
 
 # Reads the output of tls_handshakes.
 def bare_side($n; $resumed):
@@ -104,6 +117,7 @@ def pair($number; $order; $sides): {
   pair: $number, order: $order,
   us_per_connection: (side_names | with_entries(.value = $sides[.key].us_per_connection)),
   rdma_phases_us: $sides.rdma.phases_us,
+  oob_phases_us: $sides.oob.phases_us,
   cmtime_steps_us: $sides.cmtime.steps_us,
   cmtime_repeats: ($sides.cmtime.repeats // 0),
   bare_cpu_us: $sides.bare.cpu_us,

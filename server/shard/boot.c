@@ -34,6 +34,8 @@ static bool wait_or_end(struct conn *c, enum tls_io_status st)
 			  "shard %u conn %u: TLS: %s", c->shard->index, c->index, tls_io_failure_text(&c->io));
 	if (c->state == CONN_ST_REFUSE && f->kind == FAIL_CLOSED)
 		conn_close(c, CLOSE_REFUSED);
+	else if (c->earlier && c->state == CONN_ST_HELLO && f->kind == FAIL_CLOSED)
+		conn_close(c, CLOSE_PEER_LEFT);
 	else
 		conn_fail(c, f->kind, f->code);
 	return true;
@@ -117,6 +119,11 @@ static void on_hello(struct conn *c, uint32_t bytes)
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
+	c->more = h.features & FRAME_FEATURE_MORE;
+	if (c->more && c->earlier + 1 >= FRAME_QPS_MAX) {
+		boot_refuse(c, REFUSE_BAD_REQUEST, "HELLO features: bit 9 is allowed in 7 HELLOs of a TLS connection");
+		return;
+	}
 	/* A region is pinned memory: register one only for a client that gets everything else. */
 	if (!c->awaits_region) {
 		c->window = h.window;
@@ -188,7 +195,7 @@ static void on_frame(struct conn *c, const struct frame_header *h)
 	else if (!tls_peer_is_allowed(c->io.tls))
 		boot_refuse(c, REFUSE_NOT_ALLOWED,
 			    "this client's certificate has no name in the server's --allow-names");
-	else if (h->type == FRAME_CONTROL)
+	else if (h->type == FRAME_CONTROL && !c->earlier)
 		on_control(c, h->length);
 	else if (h->type == FRAME_HELLO)
 		on_hello(c, h->length);
@@ -221,18 +228,29 @@ static void await_peer_close(struct conn *c)
 		conn_close_tls(c);
 }
 
-/* Sends the GRANT and, unless messages follow over TLS, close_notify. True when the socket has taken everything. */
+/* Sends the GRANT and, unless messages or another HELLO follow over TLS, close_notify. True when the socket has taken
+ * everything. */
 static bool write_grant(struct conn *c)
 {
 	enum tls_io_status st;
 
 	if (wait_or_end(c, tls_io_write(&c->io)))
 		return false;
-	if (c->link.transport != TRANSPORT_TLS)
+	if (c->link.transport != TRANSPORT_TLS && !c->more)
 		tls_io_say_bye(&c->io);
 	st = tls_io_flush(&c->io);
 	c->grant_sent |= st != TLS_IO_FAILED;
 	return !wait_or_end(c, st);
+}
+
+/* Reads the client's next HELLO for another connection. If there is no room for one, TLS is closed, and the client
+ * bootstraps its next connection as it did the first. */
+static void follow(struct conn *c)
+{
+	struct conn *next;
+
+	if (conn_follow(c, boot_on_ready, &next) == 0)
+		conn_queue(next);
 }
 
 static void finish_grant(struct conn *c)
@@ -243,7 +261,10 @@ static void finish_grant(struct conn *c)
 		return;
 	}
 	session_put(c->shard->sessions, c->session, c->index, link_is_rdma(&c->link) && !c->oob);
-	await_peer_close(c);
+	if (c->more)
+		follow(c);
+	else
+		await_peer_close(c);
 }
 
 static void finish_refuse(struct conn *c)

@@ -30,7 +30,7 @@ static_assert(sizeof(conn_state_names) / sizeof(conn_state_names[0]) == CONN_ST_
 
 #define TO(state) (1u << CONN_ST_##state)
 static const uint32_t legal_edges[CONN_ST_N] = {
-	[CONN_ST_FREE] = TO(TLS_ACCEPT),
+	[CONN_ST_FREE] = TO(TLS_ACCEPT) | TO(HELLO),
 	[CONN_ST_TLS_ACCEPT] = TO(HELLO) | TO(CLOSING),
 	[CONN_ST_HELLO] = TO(REFUSE) | TO(GRANT) | TO(CLOSING),
 	[CONN_ST_REFUSE] = TO(HELLO) | TO(CLOSING),
@@ -52,8 +52,10 @@ static uint64_t deadline_of(const struct conn *c, enum conn_state state)
 	const struct server_config *cfg = c->shard->cfg;
 
 	switch (state) {
-	case CONN_ST_TLS_ACCEPT:
 	case CONN_ST_HELLO:
+		/* The client may be making the connection before this one. */
+		return c->earlier ? cfg->session_timeout_ns : cfg->handshake_timeout_ns;
+	case CONN_ST_TLS_ACCEPT:
 	case CONN_ST_GRANT:
 		return cfg->handshake_timeout_ns;
 	case CONN_ST_GRANTED:
@@ -235,8 +237,9 @@ static void on_broken(struct rc *rc)
 
 static void reset(struct conn *c, uint64_t now_ns, const struct addr *peer)
 {
-	c->greeted = c->retry_hello = c->awaits_region = c->overdue = false;
+	c->greeted = c->retry_hello = c->awaits_region = c->overdue = c->more = false;
 	c->hellos = 0;
+	c->earlier = 0;
 	c->peer = *peer;
 	c->admitted_ns = 0;
 	c->admitted = c->has_psns = false;
@@ -322,6 +325,35 @@ void conn_close_tls(struct conn *c)
 		return;
 	tls_io_close(&c->io);
 	conn_uncount_tls(c);
+}
+
+int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out)
+{
+	struct shard *s = c->shard;
+	struct conn *next = TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
+	struct tls *tls;
+
+	if (!next) {
+		conn_close_tls(c);
+		return -ENOBUFS;
+	}
+	reset(next, c->started_ns, &c->peer);
+	next->earlier = c->earlier + 1;
+	next->asked_ns = clock_now_ns();
+	tls = tls_io_release(&c->io);
+	conn_uncount_tls(c);
+	if (!count_tls(next)) {
+		tls_free(tls);
+		return -EDQUOT;
+	}
+	tls_io_init(&next->io, s->loop, on_ready, next, &s->stats.tls_bytes_in, &s->stats.tls_bytes_out);
+	tls_io_adopt(&next->io, tls);
+	ev_timer_init(&next->deadline, on_deadline, 0., 0.);
+	next->deadline.data = next;
+	counter_add(&s->stats.tls_shared, 1);
+	conn_set_state(next, CONN_ST_HELLO);
+	*out = next;
+	return 0;
 }
 
 /* Releases everything the grant took. PSNs that were programmed into a QP go into quarantine with it. */

@@ -30,7 +30,8 @@ struct shard;
 enum conn_state {
 	CONN_ST_FREE,		/* in the shard's free list; owns nothing */
 	CONN_ST_TLS_ACCEPT,	/* waits for the TLS handshake; owns the TLS session; --handshake-timeout */
-	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout for all HELLOs of a client */
+	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout for all HELLOs of a client, or
+				 * --session-timeout if the TLS connection has bootstrapped another connection */
 	CONN_ST_REFUSE,		/* writes a REFUSE, then waits for the peer to close; 2 s */
 	CONN_ST_GRANT,		/* writes the GRANT; owns PSNs, credits, admission; --handshake-timeout */
 	CONN_ST_GRANTED,	/* waits for the RDMA request, or for the proof out of band; is in the session table;
@@ -62,6 +63,8 @@ struct conn {
 	bool greeted;		/* the TLS handshake has begun */
 	bool retry_hello;	/* after psn_conflict: the client may send another HELLO */
 	unsigned hellos;
+	bool more;		/* GRANT: another HELLO follows on the TLS connection, for another connection */
+	uint32_t earlier;	/* connections that the TLS connection has bootstrapped before */
 	uint64_t asked_ns;	/* start of the wait for a HELLO that can be granted */
 	bool awaits_region;	/* HELLO: a region is being registered for this client; the socket is not watched */
 	struct addr peer;	/* address at the other end of the TLS connection */
@@ -114,6 +117,11 @@ struct conn {
  * address has --max-per-address TLS connections; -ENOMEM. After an error the socket is closed. */
 int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 	__attribute__((warn_unused_result));
+
+/* Makes a connection in CONN_ST_HELLO, which takes the TLS connection over from `c` and waits there for the client's
+ * next HELLO. No frame may be left to write. 0; -ENOBUFS: the shard has no free connection object; -EDQUOT: another
+ * TLS connection has just taken the address's last place of --max-per-address. After an error TLS is closed. */
+int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out) __attribute__((warn_unused_result));
 
 /* Queues the connection for boot_serve_next: its socket is ready or its deadline has passed. If it is queued already,
  * its socket is not watched until its turn comes. */

@@ -96,15 +96,15 @@ static int garbage_in_tls(struct rogue *r, const struct mode *m)
 	return wire_answer(&reply);
 }
 
-/* Sends another frame after the GRANT, which should be the last. variant: FRAME_HELLO or FRAME_CONTROL. */
-static int goes_on_after_grant(struct rogue *r, const struct mode *m)
+static int send_after_grant(struct rogue *r, uint16_t features, int frame)
 {
-	struct patch p = { .control = m->variant == FRAME_CONTROL };
+	struct patch p = { .control = frame == FRAME_CONTROL };
 	struct frame_hello h = wire_good_hello();
 	uint8_t buf[64];
 	struct reply reply;
 	struct wire w;
 
+	h.features |= features;
 	wire_open_hello(r, &h, &w, &reply);
 	if (reply.kind == REPLY_GRANT) {
 		(void)!wire_write(&w, buf, patched_frame(&p, buf));
@@ -112,6 +112,39 @@ static int goes_on_after_grant(struct rogue *r, const struct mode *m)
 	}
 	wire_close(&w);
 	return wire_answer(&reply);
+}
+
+/* Sends another frame after the GRANT, which should be the last. variant: FRAME_HELLO or FRAME_CONTROL. */
+static int goes_on_after_grant(struct rogue *r, const struct mode *m)
+{
+	return send_after_grant(r, 0, m->variant);
+}
+
+/* Sends a CONTROL where it has announced another HELLO. */
+static int control_instead_of_hello(struct rogue *r, const struct mode *m)
+{
+	(void)m;
+	return send_after_grant(r, FRAME_FEATURE_MORE, FRAME_CONTROL);
+}
+
+/* Says HELLO on one TLS connection until it is refused, and announces another one each time. */
+static int hello_without_end(struct rogue *r, const struct mode *m)
+{
+	struct frame_hello h = wire_good_hello();
+	struct reply reply;
+	struct wire w;
+	int granted = 0;
+
+	(void)m;
+	h.features |= FRAME_FEATURE_MORE;
+	wire_open_hello(r, &h, &w, &reply);
+	while (reply.kind == REPLY_GRANT && granted++ < 100) {
+		h.psn = wire_good_hello().psn;
+		wire_hello(&w, &h, &reply);
+	}
+	wire_close(&w);
+	return reply.kind == REPLY_REFUSE ? answer("%d granted, then %s", granted, reply.refuse.text) :
+		no_answer("%d granted, then a reply of kind %d", granted, reply.kind);
 }
 
 /* Takes a GRANT and does nothing more. */
@@ -412,6 +445,8 @@ const struct mode boot_modes[] = {
 	{ "hello-byte-by-byte", .run = byte_by_byte },
 	{ "hello-after-grant", .run = goes_on_after_grant, .variant = FRAME_HELLO },
 	{ "control-after-grant", .run = goes_on_after_grant, .variant = FRAME_CONTROL },
+	{ "control-after-more", .run = control_instead_of_hello },
+	{ "hello-without-end", .run = hello_without_end },
 	{ "vanish", .run = vanish },
 	{ "psn-conflict", .run = psn_conflict },
 	{ "endless-conflict", .run = endless_conflict },

@@ -58,8 +58,10 @@ crowded main crowd-silent=4000 '4000 connections'
 crowded main crowd-half=1100 '1100 connections'
 crowded main crowd-drip=1100 '1100 connections'
 crowded main crowd-grants 'granted'
+crowded main crowd-chains 'granted'
 how=(--connect oob)
 crowded main crowd-grants 'granted'
+crowded main crowd-chains 'granted'
 how=()
 counted "what made room is counted" main 'events.closed.crowded_out>=100' events.refused.full
 

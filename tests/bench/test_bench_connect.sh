@@ -17,14 +17,15 @@ computes "statistics" '[null,7,2,2.5,{"median":3,"min":1,"max":9,"runs":3},0.5,n
     ([] | median), ([7] | median), ([3,1,2] | median), ([4,1,3,2] | median), ([9,null,1,3] | spread),
     ratio(1; 2), ratio(null; 2), ratio(1; null), ratio(1; 0)]' -n
 computes "ratios of a pair" \
-    '[{"rdma_to_cmtime":0.5,"full_to_sum":1.5,"resumed_to_sum":0.25},[null,null,null]]' '[
-    ({rdma: 2, cmtime: 4, bare: 4, full: 12, resumed: 2} | ratios),
-    ({full: 1, rdma: 1, bare: 1} | ratios | [.[]])]' -n
+    '[{"rdma_to_cmtime":0.5,"oob_to_cmtime":0.25,"full_oob_to_full":0.75,"full_to_sum":1.5,'\
+'"resumed_to_sum":0.25},[null,null,null,null,null]]' '[
+    ({rdma: 2, oob: 1, cmtime: 4, bare: 4, full: 12, full_oob: 9, resumed: 2} | ratios),
+    ({full: 1, rdma: 1, oob: 1, bare: 1} | ratios | [.[]])]' -n
 computes "numbers in the table" '["12.35","0.996","-","0.0","1,234,567","10,000","100","7"]' '[
     (12.345 | fixed(2)), (0.9961 | fixed(3)), (null | fixed(1)), (0 | fixed(1)),
     (1234567, 10000, 100, 7 | thousands)]' -n
 # The ratio of the medians would be 1; the median of the ratios is 2.
-computes "ratios are taken pair by pair; a target holds at 10,000 only" '[2,1,4,0.7,false,null,null]' '
+computes "ratios are taken pair by pair; a target holds at 10,000 only" '[2,1,4,0.45,false,null,null]' '
     def p($rdma; $cmtime):
         pair(1; []; {rdma: {us_per_connection: $rdma}, cmtime: {us_per_connection: $cmtime}});
     {counts: []} | with_pair(10000; p(4; 1)) | with_pair(10000; p(2; 2)) | with_pair(10000; p(2; 1)) |
@@ -33,7 +34,7 @@ computes "ratios are taken pair by pair; a target holds at 10,000 only" '[2,1,4,
 computes "PASS and miss" '["PASS","miss"]' '
     def p($rdma): {counts: []} | with_pair(10000; pair(1; []; {rdma: {us_per_connection: $rdma},
         cmtime: {us_per_connection: 10}})) | [.counts[0] | count_table(1)] | join(" ") | scan("PASS|miss");
-    [p(7), p(7.1)]' -n
+    [p(4.5), p(4.6)]' -n
 
 # ---- cmtime's output
 
@@ -76,7 +77,7 @@ jq --argjson n "$steps" --argjson repeat $repeat --argjson resumed "$resumed" '
     .steps = [range($repeat) | {target_clients: $n, connected_held: $n, connect_wall_s: ($n * (. + 1) / 1000),
         handshakes: (if . == 0 then {full: $n, resumed: 0} else {full: ($n - $resumed), resumed: $resumed} end),
         phase_ns_per_connection: {tls_handshake: 9, addr_resolve: 1e5, route_resolve: 2e5, qp_setup: 3e5,
-            rdma_connect: 4e5}}]' <<<"$run" >"$json"
+            rdma_connect: 4e5, qp_exchange: 5e5}}]' <<<"$run" >"$json"
 exit 1
 END_OF_STAND_IN
 } >"$tmp/bin/performance_test"
@@ -118,10 +119,12 @@ gives "two pairs with two cmtime failures" 0 'Fewer than 5 pairs.*
   rampart, full handshakes +1000.0   1000.0 - 1000.0
 .*
   RDMA part / cmtime +0.370   0.370 - 0.370
+  out of band / cmtime +0.296   0.296 - 0.296
+  full, out of band / full +1.000   1.000 - 1.000
 .*repeated because they failed: 2
 Results: ' "${run[@]}" --pairs 2
-from_json "figures of each side" '[1000,2000,1000,2700.9]' \
-    '.counts[0].pairs[0].us_per_connection | [.full, .resumed, .rdma, .cmtime]'
+from_json "figures of each side" '[1000,2000,1000,1000,800,2700.9]' \
+    '.counts[0].pairs[0].us_per_connection | [.full, .resumed, .full_oob, .rdma, .oob, .cmtime]'
 from_json "even pairs are turned round" '[["rampart","bare_resumed"],["bare_resumed","rampart"]]' \
     '[.counts[0].pairs[].order | [first, last]]'
 from_json "repeats are counted with their pair" '["completed",2,[2,0],[]]' \
@@ -132,13 +135,13 @@ prints_what_it_writes
 reset 3
 echo 19 >"$tmp/resumed"
 gives "sides that fail" 1 'FAILED: 20 connections, pair 1, cmtime: cmtime said' "${run[@]}" --pairs 1
-from_json "a failed side has no figure, and no ratio" '["failed",["resumed","cmtime"],null,null,null,1000,true]' \
+from_json "a failed side has no figure, and no ratio" '["failed",["resumed","cmtime"],null,null,1,null,null,1000,true]' \
     '[.status, [.failures[].side], (.counts[0].ratios[].median), .counts[0].us_per_connection.full.median,
       (.failures[0].why == "19 of 20 handshakes were resumed")]'
 
-# The first three calls are the probe and both runs of pair 1, so the fourth is the first run of pair 2.
+# The first five calls are the probe and the four runs of pair 1, so the sixth is the first run of pair 2.
 reset 0
-interrupted 4 'pair 2 of 2' "${run[@]}" --pairs 2
+interrupted 6 'pair 2 of 2' "${run[@]}" --pairs 2
 from_json "what was measured is kept" '["interrupted",1]' '[.status, (.counts[0].pairs | length)]'
 
 reset 0

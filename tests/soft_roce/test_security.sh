@@ -33,7 +33,7 @@ hello-message-1m1       refused: bad_request: HELLO message size: must be 16 to 
 hello-message-1m        refused: unsupported: --message-size 4096: the client needs 1048576
 hello-depth-0           refused: bad_request: HELLO queue depth: must be 1 to 1024
 hello-depth-1025        refused: bad_request: HELLO queue depth: must be 1 to 1024
-hello-features          refused: bad_request: HELLO features: bits 0 to 8 are known.*
+hello-features          refused: bad_request: HELLO features: bits 0 to 9 are known.*
 hello-psn               refused: bad_request: HELLO psn: must be below 2\^24.*
 hello-region-unasked    refused: bad_request: HELLO region size: must be 0 to 2\^31; 0 without the feature
 hello-window-alone      refused: bad_request: HELLO window: size must be 1 to 2\^31, with a region; all 0 without the feature
@@ -46,6 +46,8 @@ hello-truncated         (closed|tls: tlsv1 alert decode error)
 hello-byte-by-byte      granted
 hello-after-grant       closed
 control-after-grant     closed
+control-after-more      refused: bad_request: unexpected frame: send HELLO or CONTROL
+hello-without-end       7 granted, then HELLO features: bit 9 is allowed in 7 HELLOs of a TLS connection
 vanish                  granted
 psn-conflict            refused: psn_conflict, refused: psn_conflict, granted
 endless-conflict        closed after 16 times psn_conflict
@@ -248,7 +250,7 @@ used+=(outstanding never-stops)
 # By test_credits.
 used+=(unsolicited-flood echo-flood never-receives)
 # By test_crowd.
-used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-busy)
+used+=(crowd-silent crowd-half crowd-drip crowd-grants crowd-chains crowd-busy)
 # By tests/nodes/test_long_packets.
 used+=(packets-guess packets-guess-write packets-exact packets-exact-write)
 # By tests/soak.

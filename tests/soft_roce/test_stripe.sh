@@ -68,6 +68,23 @@ done
 stripes "large on one device of several" single "--workload large --steps 2 --device rxe2 --iterations 4" \
     'one.rails == {available: 1, used: 1, dropped: 0}'
 
+# ---- several queue pairs on each rail
+
+for way in cm oob; do
+    stripes "four queue pairs of each client ($way): one TLS connection, all as sent" "qps-$way" \
+        "--workload large --connect $way --qps 4 --steps 3 --device rxe0 --message-size 64k,1M --iterations 8" \
+        '[.steps[].queue_pairs | .per_client, .measured] | unique == [4, 12]' \
+        '[.steps[].queue_pairs.jain_index] | unique == [1]' '[.steps[].rails.used] | unique == [1]' \
+        '[.steps[].connect_ns | .total.count, .tcp_connect.count, .tls_handshake.count] | unique == [3]' \
+        '[.steps[].connect_ns.psn_exchange.count] | unique == [12]' '[.steps[].psn_verified] | unique == [24]' \
+        '[.steps[].psns | .exchanged, .distinct] | unique == [24]' \
+        '[.steps[] | .server_after.events.tls_shared - .server_before.events.tls_shared] | unique == [9]' \
+        '[.steps[].fairness.clients] | unique == [3]'
+done
+stripes "duplex: two queue pairs on each of two rails" qps-duplex \
+    "--workload duplex --qps 2 --steps 2 --device rxe0,rxe1 --message-size 1M --inflight 4 --iterations 8" \
+    'one.rails == {available: 2, used: 2, dropped: 0}' 'one.queue_pairs | .per_client == 2 and .measured == 8'
+
 # ---- a device that is removed under both ends
 
 # The run waits up to 40 s for the server's objects on that device; tests of other devices run in the meantime.

@@ -119,6 +119,51 @@ TEST(hello__as_configured)
 	assert_int_equal(cli.hello.psn, c->psn);
 }
 
+/* The second connection says HELLO on the first one's TLS. */
+TEST(tls__kept__the_next_connection_goes_on_with_it)
+{
+	struct client_conn *a = client_at(CLIENT_ST_TLS_HANDSHAKE), *b;
+	struct client_info info;
+
+	client_keep_tls(a);
+	client_drive(a, CLIENT_ST_PSN_EXCHANGE);
+	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION | FRAME_FEATURE_MORE);
+	client_drive(a, CLIENT_ST_LIVE);
+	cli.has_hello = false;
+	b = client_connect_after(cli.ctx, a, clock_now_ns(), NULL);
+	assert_non_null(b);
+	assert_int_equal(b->state, CLIENT_ST_TCP_CONNECT);
+	client_until(b->state == CLIENT_ST_PSN_EXCHANGE);
+	assert_null(a->io.tls);
+	client_drive(b, CLIENT_ST_PSN_EXCHANGE);
+	assert_int_equal(cli.hello.features, FRAME_FEATURE_REGION);
+	assert_int_not_equal(a->psn, b->psn);
+	client_drive(b, CLIENT_ST_LIVE);
+	assert_null(b->io.tls);
+	client_get_info(b, &info);
+	assert_true(info.follows);
+	assert_int_equal(info.stage_ns[STAGE_TLS_HANDSHAKE], 0);
+	client_get_info(a, &info);
+	assert_false(info.follows);
+	assert_true(info.stage_ns[STAGE_TLS_HANDSHAKE] > 0);
+}
+
+TEST(tls__kept_and_ended__the_next_connection_makes_its_own)
+{
+	struct client_conn *a = client_at(CLIENT_ST_TLS_HANDSHAKE), *b;
+
+	client_keep_tls(a);
+	client_drive(a, CLIENT_ST_LIVE);
+	assert_non_null(a->io.tls);
+	client_end_tls(a);
+	assert_null(a->io.tls);
+	script_hang_up();
+	b = client_connect_after(cli.ctx, a, clock_now_ns(), NULL);
+	script_accept();
+	client_until(b->state == CLIENT_ST_TLS_HANDSHAKE);
+	assert_false(b->follows);
+}
+
 TEST(hello__no_region_wanted__no_feature)
 {
 	cli.cfg.region = false;

@@ -284,7 +284,10 @@ TEST(hello__every_field_at_its_bounds__range_checked)
 		{ 14, 2, 0x88, false, "HELLO features" },
 		{ 14, 2, 0xc0, false, "HELLO features" },
 		{ 14, 2, 0x109, false, "HELLO queue pair" },
-		{ 14, 2, 0x200, false, "HELLO features" },
+		{ 14, 2, 0x209, true, "" },
+		{ 14, 2, 0x240, false, "HELLO features" },
+		{ 14, 2, 0x280, false, "HELLO features" },
+		{ 14, 2, 0x400, false, "HELLO features" },
 		{ 14, 2, 0x8000, false, "HELLO features" },
 		/* A window is of a region. */
 		{ 14, 2, 8, false, "HELLO window" },

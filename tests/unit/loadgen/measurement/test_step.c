@@ -552,7 +552,7 @@ static const char *const members[] = {
 	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "outages", "active", "fairness",
 	"memory", "server_stages_ns", "response_ns",
 	"service_ns", "schedule_lag_ns", "sent_late", "offered_per_s", "message_bytes", "streams", "kinds",
-	"one_way_ns", "rails", "verified",
+	"one_way_ns", "rails", "queue_pairs", "verified",
 	"measured_s", "throughput_msgs_per_s", "throughput_bytes_per_s", "sends_per_s",
 	"intervals", "resources", "network", "effective", "messages_total", "psn_verified", "psns", "server_before",
 	"server_after", "server_pools",

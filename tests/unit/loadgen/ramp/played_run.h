@@ -472,8 +472,8 @@ static int set_up(void **state)
 		return -1;
 	cfg = (struct loadgen_config){ .clients = 4, .steps = { .n = 1, .v = { 4 } }, .sizes = { .n = 1, .v = { 64 } },
 		.server = "127.0.0.1", .servers = { .n = 1, .name = { "127.0.0.1" } }, .tls_port = 7471,
-		.threads = WORKERS,
-		.repeat = 1, .n_rails = 1, .duration_ns = 300 * NS_PER_MS, .warmup_ns = 10 * NS_PER_MS, .inflight = 1,
+		.threads = WORKERS, .n_rails = 1, .qps = 1,
+		.repeat = 1, .duration_ns = 300 * NS_PER_MS, .warmup_ns = 10 * NS_PER_MS, .inflight = 1,
 		.message_bytes = 64, .hosts = 1, .quiet = true, .wl = &some_workload };
 	outcome_init(&oc, &cfg);
 	loop = ev_default_loop(0);

@@ -112,8 +112,8 @@ static void start(uint32_t threads, uint32_t n_targets)
 	struct sut_place targets[TARGETS_MAX] = { 0 };
 	char err[256];
 
-	cfg = (struct loadgen_config){ .hosts = 1, .clients = 1000, .threads = threads, .n_rails = 1, .wl = &workload,
-				       .seed = 1 };
+	cfg = (struct loadgen_config){ .hosts = 1, .clients = 1000, .threads = threads, .n_rails = 1, .qps = 1,
+				       .wl = &workload, .seed = 1 };
 	memset(&crew, 0, sizeof(crew));
 	for (uint32_t i = 0; i < n_targets; i++)
 		assert_int_equal(addr_parse("127.0.0.1", (uint16_t)(i + 1), &targets[i].addrs[0]), 0);
@@ -147,8 +147,8 @@ TEST(start__any_deal__there_is_room_for_the_share)
 		struct sut_place targets[3] = { 0 };
 		char err[256];
 
-		cfg = (struct loadgen_config){ .hosts = 1, .clients = 1000, .threads = 8, .n_rails = 1, .wl = &workload,
-					       .seed = 1, .deal = deal };
+		cfg = (struct loadgen_config){ .hosts = 1, .clients = 1000, .threads = 8, .n_rails = 1, .qps = 1,
+					       .wl = &workload, .seed = 1, .deal = deal };
 		memset(&crew, 0, sizeof(crew));
 		assert_int_equal(crew_start(&crew, &cfg, targets, 3, NULL, NULL, err, sizeof(err)), 0);
 		for (uint32_t clients = 0; clients <= 1000; clients += 125) {

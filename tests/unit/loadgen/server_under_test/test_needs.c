@@ -30,7 +30,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	region_bytes = 0;
-	cfg = (struct loadgen_config){ .clients = 1000, .steps = { .n = 1, .v = { 1000 } }, .n_rails = 1,
+	cfg = (struct loadgen_config){ .clients = 1000, .steps = { .n = 1, .v = { 1000 } }, .n_rails = 1, .qps = 1,
 				       .wl = &some_workload };
 	tuning_defaults(&cfg.tuning);
 	return 0;

@@ -195,8 +195,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Begins with one client of one worker, with a connection on each of `rails` rails. */
-static void begin(uint32_t rails, uint8_t streams, uint64_t bytes, struct lane_plan first, struct lane_plan second)
+/* Begins with one client of one worker, with `qps` connections on each of `rails` rails. */
+static void begin_qps(uint32_t rails, uint32_t qps, uint8_t streams, uint64_t bytes, struct lane_plan first,
+		      struct lane_plan second)
 {
 	tear_down(NULL);
 	rig.room = 1000;
@@ -215,16 +216,22 @@ static void begin(uint32_t rails, uint8_t streams, uint64_t bytes, struct lane_p
 	rig.client.landing = landed;
 	rig.traffic.clients = &rig.client;
 	rig.traffic.n_rails = rails;
+	rig.traffic.n_lanes = rails * qps;
 	rig.traffic.bytes = bytes;
 	rig.traffic.memory.needs.credits = 4;
 	rig.traffic.memory.needs.landing_bytes = bytes;
 	rig.traffic.memory.needs.landing_shared = true;
 	rig.client.state = WCLIENT_LIVE;
 	assert_int_equal(lanes_init(&rig.lanes, &rig.traffic), 0);
-	for (uint32_t i = 0; i < rails; i++) {
+	for (uint32_t i = 0; i < rails * qps; i++) {
 		rig.conn[i].head.grant.region_bytes = (uint32_t)(8 * bytes);
 		lanes_add(&rig.client, i, &rig.conn[i]);
 	}
+}
+
+static void begin(uint32_t rails, uint8_t streams, uint64_t bytes, struct lane_plan first, struct lane_plan second)
+{
+	begin_qps(rails, 1, streams, bytes, first, second);
 }
 
 static const struct lane_plan writes_and_tells = { .n = 1, .moves = { LANE_WRITE }, .tell = true };
@@ -466,6 +473,56 @@ TEST(stripes__by_size__and_small_ones_take_turns)
 	start(0, 4);
 	assert_counts(1, 1, 1, 1);
 	assert_posted(3, 0, POSTED_WRITE, 300, 100);
+}
+
+TEST(queue_pairs__of_one_rail__operations_take_turns_undivided)
+{
+	begin_qps(1, 3, 1, 10000, writes, none);
+	rig.cfg.stripe_min_bytes = 1;
+	start(0, 4);
+	assert_counts(2, 1, 1, 0);
+	assert_posted(0, 0, POSTED_WRITE, 0, 10000);
+	assert_posted(1, 0, POSTED_WRITE, 10000, 10000);
+	assert_posted(2, 0, POSTED_WRITE, 20000, 10000);
+	assert_posted(0, 1, POSTED_WRITE, 30000, 10000);
+}
+
+TEST(queue_pairs__of_two_rails__an_operation_has_a_part_on_each_rail)
+{
+	begin_qps(2, 2, 1, 32 << 10, writes, none);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(lanes_rail(&rig.traffic, i), i % 2);
+	start(0, 1);
+	assert_counts(1, 1, 0, 0);
+	start(0, 1);
+	assert_counts(1, 2, 1, 0);
+	start(0, 2);
+	assert_counts(2, 2, 2, 2);
+}
+
+TEST(queue_pairs__while_measuring__operations_of_each_are_counted)
+{
+	static struct worker_stats stats;
+
+	begin_qps(1, 2, 1, 10000, writes, none);
+	rig.traffic.stats = &stats;
+	rig.traffic.active = 1;
+	lanes_measure(&rig.traffic);
+	start(0, 1);
+	requests_end(0, 1);
+	rig.traffic.measuring = true;
+	start(0, 3);
+	requests_end(1, 1);
+	requests_end(0, 1);
+	requests_end(1, 1);
+	lanes_publish_fairness(&rig.traffic);
+	assert_int_equal(counter_get(&stats.qp_fair.n), 2);
+	assert_int_equal(counter_get(&stats.qp_fair.sum), 3);
+	assert_int_equal(counter_get(&stats.qp_fair.min), 1);
+	assert_int_equal(counter_get(&stats.qp_fair.max), 2);
+	lanes_measure(&rig.traffic);
+	lanes_publish_fairness(&rig.traffic);
+	assert_int_equal(counter_get(&stats.qp_fair.sum), 0);
 }
 
 TEST(operation__ends_when_all_parts_have__in_order)

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/hist/hist.h"
 #include "common/wire/psn.h"
+#include "loadgen/striping/lanes.h"
 #include "loadgen/traffic/open_loop.h"
 #include "loadgen/worker/churn.h"
 #include "loadgen/worker/clients.h"
@@ -24,6 +25,8 @@ struct client_conn {
 	enum stage parked;
 	bool open, closing;
 	uint32_t psn;
+	struct client_conn *before;	/* whose TLS connection it goes on with */
+	bool keeps_tls;
 };
 
 static struct rig {
@@ -36,9 +39,11 @@ static struct rig {
 	uint32_t went_on;	/* parked connections that were released */
 	uint32_t back;		/* clients that came back after leaving */
 	struct psn_registry *psns;
+	struct lanes lanes;
 } rig;
 
-struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user)
+struct client_conn *client_connect_after(struct client_ctx *ctx, struct client_conn *before, uint64_t intended_ns,
+					 void *user)
 {
 	struct client_conn *c = &rig.conns[rig.made];
 
@@ -50,8 +55,23 @@ struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns,
 	rig.made++;
 	rig.free--;
 	*c = (struct client_conn){ .head = { .user = user, .grant.credits = 100 }, .parked = STAGE_TIMED,
-				   .open = true };
+				   .open = true, .before = before };
 	return c;
+}
+
+void client_keep_tls(struct client_conn *c)
+{
+	c->keeps_tls = true;
+}
+
+void client_end_tls(struct client_conn *c)
+{
+	c->keeps_tls = false;
+}
+
+void client_set_number(struct client_conn *c, uint32_t number)
+{
+	c->head.number = number;
 }
 
 void client_go_on(struct client_conn *c)
@@ -82,7 +102,7 @@ void client_get_info(const struct client_conn *c, struct client_info *out)
 	static const uint64_t stages[STAGE_TIMED];
 
 	*out = (struct client_info){ .stage_ns = stages, .words = "", .client_psn = c->psn,
-				     .psn_redraws = c->psn / 100 };
+				     .psn_redraws = c->psn / 100, .follows = c->before };
 }
 
 const struct dev *client_dev(const struct client_ctx *ctx)
@@ -161,6 +181,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	ev_loop_destroy(rig.connector.loop);
+	lanes_release(&rig.lanes);
 	traffic_release(&rig.traffic);
 	worker_stats_release(&rig.stats);
 	psn_registry_free(rig.psns);
@@ -174,10 +195,11 @@ static void begin(const char *arguments, enum stage upto)
 	options_taken(arguments);
 	rig.free = 4 * CLIENTS;
 	rig.traffic = (struct traffic){ .cfg = &options, .workload = options.wl, .stats = &rig.stats, .n_rails = 1,
-					.n_workers = 1, .n_clients = CLIENTS };
+					.n_lanes = loadgen_n_lanes(&options), .n_workers = 1, .n_clients = CLIENTS };
 	options.wl->needs(&options, &rig.traffic.memory.needs);
 	assert_int_equal(worker_stats_init(&rig.stats), 0);
 	assert_int_equal(traffic_init(&rig.traffic), 0);
+	assert_int_equal(lanes_init(&rig.lanes, &rig.traffic), 0);
 	rig.connector = (struct connector){ .cfg = &options, .traffic = &rig.traffic, .stats = &rig.stats, .n_rails = 1,
 					    .loop = ev_loop_new(EVFLAG_AUTO), .on_back = on_back };
 	rig.connector.rails[0].connector = &rig.connector;
@@ -708,6 +730,58 @@ TEST(lost__while_it_leaves__back)
 	goes_live(CLIENTS);
 	assert_losses(1, 0, 0, 0);
 	assert_int_equal(hist_count(rig.stats.hists.outage_ns), 1);
+}
+
+/* The client has a queue pair after the other; then it is live. */
+static void begin_queue_pairs(void)
+{
+	begin("--workload large --qps 3 --connect-concurrency 1", STAGE_FIRST_REPLY);
+	assert_int_equal(psn_registry_new(&rig.psns), 0);
+	rig.connector.rails[0].psns = rig.psns;
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(rig.made, i + 1);
+		assert_ptr_equal(client_of(i), &rig.traffic.clients[0]);
+		assert_int_equal(client_number(&rig.conns[i]), i);
+		assert_int_equal(rig.conns[i].keeps_tls, i < 2);
+		assert_counts(1, 0, 0, 0, 0);
+		goes_live_with(i, 10 + i, 20 + i);
+	}
+	assert_counts(1, 1, 0, 0, 0);
+}
+
+TEST(queue_pairs__of_a_client__made_in_turn_with_one_tls_connection)
+{
+	struct hist *const *stages = rig.stats.hists.stages[HANDSHAKE_FULL];
+
+	begin_queue_pairs();
+	assert_null(rig.conns[0].before);
+	assert_ptr_equal(rig.conns[1].before, &rig.conns[0]);
+	assert_ptr_equal(rig.conns[2].before, &rig.conns[1]);
+	assert_false(rig.conns[0].keeps_tls);
+	assert_false(rig.conns[1].keeps_tls);
+	assert_int_equal(hist_count(stages[STAGE_TLS_HANDSHAKE]), 1);
+	assert_int_equal(hist_count(stages[STAGE_PSN_EXCHANGE]), 3);
+	assert_int_equal(hist_count(rig.stats.hists.total[HANDSHAKE_FULL]), 1);
+	/* The next client begins with a TLS connection of its own. */
+	assert_ptr_equal(client_of(3), &rig.traffic.clients[1]);
+	assert_null(rig.conns[3].before);
+}
+
+TEST(queue_pairs__one_is_lost__its_client_goes_on_with_the_others)
+{
+	const struct fail f = { .kind = FAIL_WC_STATUS, .stage = STAGE_TRAFFIC, .code = 12 };
+
+	begin_queue_pairs();
+	assert_int_equal(psn_in_use(rig.psns), 6);
+	rig.connector.rails[0].told = true;	/* no line in the log, which would name the device */
+	clients_ops.on_lost(rail(), &rig.conns[1], &f);
+	assert_int_equal(psn_in_use(rig.psns), 4);
+	rig.conns[1].open = false;
+	clients_ops.on_closed(rail(), &rig.conns[1], &f);
+	assert_int_equal(psn_in_use(rig.psns), 4);
+	assert_int_equal(counter_get(&rig.stats.rails_dropped), 1);
+	assert_int_equal(client_of(0)->state, WCLIENT_LIVE);
+	assert_int_equal(lanes_alive(client_of(0)), 2);
 }
 
 TEST_EACH(NULL, tear_down)

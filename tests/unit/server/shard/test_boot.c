@@ -180,6 +180,110 @@ SERVED_TEST(hello__psn_of_a_quarantined_connection__conflict)
 	peer_close(&again);
 }
 
+/* Grants a connection that another HELLO shall follow. */
+static void ask_for_more(struct peer *p)
+{
+	p->psn++;
+	if (peer_say_hello(p, FRAME_FEATURE_MORE) != FRAME_GRANT)
+		fail_msg("refused: %s", p->refuse.text);
+	assert_int_equal(p->grant.features, FRAME_FEATURE_MORE);
+}
+
+SERVED_TEST(hello__another_follows__granted_on_the_same_tls_with_nothing_in_common)
+{
+	struct peer a, b;
+
+	peer_shake_hands(&a);
+	ask_for_more(&a);
+	b = a;
+	b.psn++;
+	b.qpn++;
+	assert_int_equal(peer_say_hello(&b, 0), FRAME_GRANT);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 2);
+	assert_int_equal(counter_get(&srv.shard->stats.tls_shared), 1);
+	assert_int_equal(counter_get(&srv.shard->stats.handshakes_full), 1);
+	assert_int_equal(srv.shard->tls_open, 1);
+	assert_memory_not_equal(a.grant.session, b.grant.session, FRAME_SESSION_BYTES);
+	assert_memory_not_equal(a.keys.client, b.keys.client, AUTH_KEY_BYTES);
+	assert_int_not_equal(a.grant.psn, b.grant.psn);
+	assert_int_equal(peer_answer(&b), 0);
+	peer_close(&b);
+	peer_finish(&b);
+	peer_finish(&a);
+	assert_int_equal(server_n(CONN_ST_LIVE), 2);
+	peer_disconnect(&a);
+	peer_disconnect(&b);
+}
+
+SERVED_TEST(hello__another_was_announced_but_the_client_leaves__what_was_granted_stays)
+{
+	struct peer p;
+
+	peer_shake_hands(&p);
+	ask_for_more(&p);
+	assert_int_equal(server_n(CONN_ST_HELLO), 1);
+	peer_close(&p);
+	server_until(server_n(CONN_ST_HELLO) == 0);
+	assert_int_equal(server_closed(CLOSE_PEER_LEFT), 1);
+	assert_int_equal(server_closed(CLOSE_FAILED), 0);
+	peer_finish(&p);
+	server_only(CONN_ST_LIVE);
+	peer_disconnect(&p);
+}
+
+/* The client may be making the connection of its GRANT meanwhile. */
+SERVED_TEST(hello__another_was_announced__has_the_session_timeout)
+{
+	struct peer p;
+	struct conn *c;
+
+	srv.cfg.handshake_timeout_ns = 5 * NS_PER_S;
+	peer_shake_hands(&p);
+	ask_for_more(&p);
+	c = server_only(CONN_ST_HELLO);
+	assert_true(ev_timer_remaining(srv.shard->loop, &c->deadline) > 29.);
+	server_expire(c);
+	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_TIMEOUT, 0), 1);
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+	peer_forget(&p);
+}
+
+TEST(hello__more_than_eight_announced__refused)
+{
+	struct peer p;
+
+	srv.cfg.max_clients = 16;
+	server_rig_start();
+	peer_shake_hands(&p);
+	for (unsigned i = 1; i < FRAME_QPS_MAX; i++)
+		ask_for_more(&p);
+	p.psn++;
+	assert_int_equal(peer_say_hello(&p, FRAME_FEATURE_MORE), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, REFUSE_BAD_REQUEST);
+	assert_non_null(strstr(p.refuse.text, "bit 9"));
+	assert_int_equal(server_n(CONN_ST_GRANTED), FRAME_QPS_MAX - 1);
+	peer_close(&p);
+}
+
+/* TLS ends, and the client comes back for its next connection. */
+SERVED_TEST(hello__another_was_announced_without_room__tls_ends_and_the_grant_stays)
+{
+	struct conn_list *free = &srv.shard->lists[CONN_ST_FREE];
+	struct conn_list kept = TAILQ_HEAD_INITIALIZER(kept);
+	struct conn *c;
+	struct peer p;
+
+	peer_shake_hands(&p);
+	TAILQ_CONCAT(&kept, free, entry);
+	ask_for_more(&p);
+	assert_int_equal(peer_answer(&p), 0);
+	c = server_only(CONN_ST_GRANTED);
+	assert_int_equal(srv.shard->tls_open, 0);
+	TAILQ_CONCAT(free, &kept, entry);
+	conn_close(c, CLOSE_DRAINING);
+	peer_forget(&p);
+}
+
 SERVED_TEST(hello__every_bad_field__bad_request_that_names_it)
 {
 	peer_refused_hello(15, 4, 0, 1, REFUSE_BAD_REQUEST, "message size");
