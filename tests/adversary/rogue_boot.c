@@ -143,7 +143,8 @@ static int hello_without_end(struct rogue *r, const struct mode *m)
 		wire_hello(&w, &h, &reply);
 	}
 	wire_close(&w);
-	return reply.kind == REPLY_REFUSE ? answer("%d granted, then %s", granted, reply.refuse.text) :
+	return reply.kind == REPLY_REFUSE ? answer("refused: %s: %s, after %d grants",
+		refuse_code_name(reply.refuse.code), reply.refuse.text, granted) :
 		no_answer("%d granted, then a reply of kind %d", granted, reply.kind);
 }
 

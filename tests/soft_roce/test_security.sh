@@ -47,7 +47,7 @@ hello-byte-by-byte      granted
 hello-after-grant       closed
 control-after-grant     closed
 control-after-more      refused: bad_request: unexpected frame: send HELLO or CONTROL
-hello-without-end       7 granted, then HELLO features: bit 9 is allowed in 7 HELLOs of a TLS connection
+hello-without-end       refused: bad_request: HELLO features: bit 9 is allowed in 7 HELLOs of a TLS connection, after 7 grants
 vanish                  granted
 psn-conflict            refused: psn_conflict, refused: psn_conflict, granted
 endless-conflict        closed after 16 times psn_conflict
