@@ -16,7 +16,7 @@ static const char *const same_on_each_side[] = {
 };
 
 static const char *const same[] = {
-	"config.workload", "config.message_sizes", "config.inflight", "config.total_inflight",
+	"config.workload", "config.message_sizes", "config.inflight", "config.total_inflight", "config.qps",
 	"config.coalesce", "config.poll",
 	"config.rate_per_s", "config.rate_per_client_per_s", "config.arrival", "config.operation",
 	"config.chunk_bytes", "config.stripe_min_bytes", "config.mix", "config.active", "config.verify",

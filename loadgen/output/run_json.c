@@ -77,8 +77,8 @@ static json_t *config_json(const struct loadgen_config *c)
 		json_array_append_new(sizes, json_integer((json_int_t)c->sizes.v[i]));
 	for (size_t i = 0; i < c->steps.n && !c->find_capacity; i++)
 		json_array_append_new(steps, json_integer((json_int_t)c->steps.v[i]));
-	return json_pack("{s:I, s:s, s:s, s:b, s:s, s:o, s:s?, s:f, s:f, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:s,"
-			 " s:b,"
+	return json_pack("{s:I, s:s, s:s, s:b, s:s, s:o, s:s?, s:f, s:f, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I,"
+			 " s:s, s:b,"
 			 " s:I, s:b, s:b, s:o, s:I, s:o,"
 			 " s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:s, s:o, s:b, s:I,"
 			 " s:I, s:s?, s:b, s:f, s:f, s:f, s:f, s:f, s:o}",
@@ -87,9 +87,10 @@ static json_t *config_json(const struct loadgen_config *c)
 		loadgen_workload_names[c->workload], "steps", steps, "server", c->server, "duration_s",
 		(double)c->duration_ns / 1e9, "warmup_s", (double)c->warmup_ns / 1e9, "message_bytes",
 		(json_int_t)c->message_bytes, "inflight", (json_int_t)c->inflight, "total_inflight",
-		c->total_inflight ? json_integer((json_int_t)c->total_inflight) : json_null(), "connect_concurrency",
-		(json_int_t)c->connect_concurrency, "connect_rate", (json_int_t)c->connect_rate, "threads",
-		(json_int_t)c->threads, "repeat", (json_int_t)c->repeat, "seed", (json_int_t)c->seed, "poll",
+		c->total_inflight ? json_integer((json_int_t)c->total_inflight) : json_null(), "qps",
+		(json_int_t)c->qps, "connect_concurrency", (json_int_t)c->connect_concurrency, "connect_rate",
+		(json_int_t)c->connect_rate, "threads", (json_int_t)c->threads, "repeat",
+		(json_int_t)c->repeat, "seed", (json_int_t)c->seed, "poll",
 		poll_mode_names[c->poll], "verify", c->verify, "connect_retries", (json_int_t)c->connect_retries,
 		"phased", c->phased, "tls_resume", c->tls_resume, "active",
 		c->active ? json_integer((json_int_t)c->active) : json_null(), "churn_per_s",
