@@ -289,10 +289,9 @@ bool client_boot_serve_next(void *arg)
 /* Takes over the TLS connection that `before` has kept. False if there is none. */
 static bool take_tls(struct client_conn *c, struct client_conn *before)
 {
-	if (!before || !before->keeps_tls || !before->io.tls || client_is_closing(before) || c->ctx->gone)
+	if (!before || before->state != CLIENT_ST_LIVE || !before->io.tls || c->ctx->gone)
 		return false;
 	tls_io_adopt(&c->io, tls_io_release(&before->io));
-	before->keeps_tls = false;
 	c->resumed = before->resumed;
 	return true;
 }

@@ -151,12 +151,15 @@ void client_get_counts(const struct client_ctx *ctx, struct client_counts *out);
  * object or no queue pair is free; one becomes free after an on_closed, or when queue pairs leave quarantine. */
 struct client_conn *client_connect(struct client_ctx *ctx, uint64_t intended_ns, void *user);
 
-/* Right after client_connect, with cfg->transport RDMA: keeps the TLS connection open after the GRANT, for
- * client_connect_after: up to FRAME_QPS_MAX connections in a row. It ends with client_end_tls or the connection. */
+/* Right after client_connect, over RDMA: keeps TLS open after the GRANT, so that client_connect_after can use it. Up to
+ * FRAME_QPS_MAX connections may share it in turn. */
 void client_keep_tls(struct client_conn *c);
-void client_end_tls(struct client_conn *c);	/* no-op if none is kept */
-/* As client_connect, but goes on with the TLS connection that `before`, of the same context, has kept: there is neither
- * a TCP connection nor a TLS handshake to make. If that connection is gone, makes both as client_connect does. */
+/* Closes the TLS that a live connection has kept, as its end does too. No-op if it has none. */
+void client_end_tls(struct client_conn *c);
+/* As client_connect, but goes on with the TLS connection that `before`, a live one of the same context, has kept:
+ * neither TCP nor TLS has to connect. Without one, or with NULL, it is client_connect. If the server has closed that
+ * TLS connection meanwhile, the stage psn_exchange fails, with FAIL_CLOSED or ECONNRESET; the next attempt makes its
+ * own. */
 struct client_conn *client_connect_after(struct client_ctx *ctx, struct client_conn *before, uint64_t intended_ns,
 					 void *user);
 
@@ -282,7 +285,6 @@ struct client_info {
 	const char *tls;		/* negotiated version and cipher, once granted */
 	const char *words;		/* reason of a refusal or of a TLS failure; "": none was given */
 	bool resumed;			/* the TLS handshake resumed a session */
-	bool follows;			/* used the TLS connection of another one (client_connect_after) */
 	uint32_t stale;			/* attempts that met a stale queue pair number and were followed by another */
 	uint32_t client_qpn, server_qpn;	/* 0: none */
 	uint32_t client_psn;		/* the server's is in the grant */

@@ -359,7 +359,7 @@ static void begin_attempt(struct client_conn *c)
 void client_restart(struct client_conn *c)
 {
 	client_stage_done(c, STAGE_RDMA_CONNECT);
-	c->again = c->qpn_lingers = c->resumed = c->follows = c->draining = c->proved = false;
+	c->again = c->qpn_lingers = c->resumed = c->draining = c->proved = false;
 	c->rma_in_flight = 0;
 	c->hellos = 0;
 	c->server_qpn = 0;
@@ -405,15 +405,10 @@ void client_keep_tls(struct client_conn *c)
 
 void client_end_tls(struct client_conn *c)
 {
-	if (!c->keeps_tls)
+	if (!c->keeps_tls || !c->io.tls)
 		return;
-	c->keeps_tls = false;
-	/* Before the GRANT it is in use. */
-	if (c->state != CLIENT_ST_TCP_CONNECT && c->state != CLIENT_ST_TLS_HANDSHAKE &&
-	    c->state != CLIENT_ST_PSN_EXCHANGE && c->io.tls) {
-		tls_io_say_bye(&c->io);
-		tls_io_close(&c->io);
-	}
+	tls_io_say_bye(&c->io);
+	tls_io_close(&c->io);
 }
 
 bool client_is_live(const struct client_conn *c)
@@ -442,7 +437,6 @@ void client_get_info(const struct client_conn *c, struct client_info *out)
 		.tls = c->tls_text,
 		.words = c->refuse_text,
 		.resumed = c->resumed,
-		.follows = c->follows,
 		.stale = c->stale,
 		.client_qpn = rc_qpn(&c->link.rc),
 		.server_qpn = c->server_qpn,

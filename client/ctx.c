@@ -157,7 +157,7 @@ static int check_recv_depth(const struct client_ctx *ctx, const struct sizes_cli
 	if (depth <= max)
 		return 0;
 	snprintf(err, err_size,
-		 "%u clients with %u messages in flight need %llu receive buffers in a thread, which has "
+		 "%u connections with %u messages in flight need %llu receive buffers in a thread, which has "
 		 "at most %llu on device %s%s; use more --threads or a lower --inflight",
 		 cfg->max_conns, cfg->depth, (unsigned long long)depth, (unsigned long long)max, ctx->dev.name,
 		 cfg->srq_depth || cfg->cq_depth ? " with --srq-depth and --cq-depth" : "");

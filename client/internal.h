@@ -30,7 +30,7 @@ enum client_state {
 	CLIENT_ST_TCP_CONNECT,		/* waits for the TCP connection; owns the socket */
 	CLIENT_ST_TLS_HANDSHAKE,	/* owns the TLS session */
 	CLIENT_ST_PSN_EXCHANGE,		/* HELLO sent, waits for GRANT or REFUSE */
-	CLIENT_ST_ADDR_RESOLVE,		/* TLS is closed; owns the CM id */
+	CLIENT_ST_ADDR_RESOLVE,		/* TLS is closed, unless it is kept; owns the CM id */
 	CLIENT_ST_ROUTE_RESOLVE,
 	CLIENT_ST_RDMA_CONNECT,		/* takes a QP, then sends REQ and waits for the answer */
 	CLIENT_ST_FIRST_REPLY,		/* connected, first message sent */
@@ -62,7 +62,7 @@ struct client_conn {
 	ev_timer deadline;
 	enum stage parked;		/* stage the connection waits to enter; STAGE_TIMED: none */
 
-	struct tls_io io;		/* TLS connection of the bootstrap; closed after the GRANT */
+	struct tls_io io;		/* TLS connection of the bootstrap; closed after the GRANT unless keeps_tls */
 	struct tls_session **session;	/* owned by the user, kept across connections; NULL: none */
 	bool resumed;			/* the TLS handshake resumed a session */
 	bool keeps_tls;			/* `io` stays open after the GRANT (client_keep_tls) */

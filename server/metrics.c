@@ -35,7 +35,7 @@ static const struct metric rows[] = {
 	    .path = "pools.admitted"),
 	ROW("sessions", GAUGE, "Grants that wait for their connection", .path = "pools.sessions"),
 	ROW("tcp_accepted", COUNTER, "TCP connections accepted on the TLS port", .path = "events.tcp_accepted"),
-	ROW("tls_shared", COUNTER, "Connections that were bootstrapped by the TLS connection of an earlier one",
+	ROW("tls_shared", COUNTER, "Further connections announced on the TLS connection of an earlier one",
 	    .path = "events.tls_shared"),
 	ROW("tls_handshakes", COUNTER, "TLS handshakes completed",
 	    .path = "events.handshakes_full", .labels = "kind=\"full\""),

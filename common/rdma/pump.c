@@ -350,6 +350,16 @@ static void stop_spinning(struct pump *p)
 	process_and_continue(p);
 }
 
+static bool has_rest(const struct pump *first)
+{
+	const struct pump *p;
+
+	STAILQ_FOREACH(p, &first->joined, entry)
+		if (p->rest_due)
+			return true;
+	return false;
+}
+
 static void spin(struct pump *first)
 {
 	/* Without a device there is nothing but descriptors to look at. */
@@ -358,7 +368,7 @@ static void spin(struct pump *first)
 
 	STAILQ_FOREACH(p, &first->joined, entry)
 		begin_turn(p, 0);
-	for (int i = 0; i < spins && !first->stop && !look_at_completions(first) && !first->rest_due; i++)
+	for (int i = 0; i < spins && !first->stop && !look_at_completions(first) && !has_rest(first); i++)
 		;
 	STAILQ_FOREACH(p, &first->joined, entry)
 		if (p->spinning && p->mode == POLL_ADAPTIVE && clock_now_ns() - p->last_busy_ns > p->spin_ns)

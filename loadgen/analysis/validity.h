@@ -66,7 +66,8 @@
 	X(iterations_missing, step_lacks_iterations(s, cfg), "iterations missing", \
 	  "clients made fewer operations than --iterations") \
 	/* Only clients that were held count. */ \
-	X(rails_dropped, s->rails_dropped > 0, "rails dropped", "clients went on without some of their rails") \
+	X(rails_dropped, s->rails_dropped > 0, "rails dropped", \
+	  "clients went on without some of their rails or queue pairs") \
 	/* Connections on these rails could not be made or broke. */ \
 	X(skew, s->hosts.max_skew_ns && s->hosts.start_skew_ns > s->hosts.max_skew_ns, "hosts began apart", \
 	  "the load hosts began to measure further apart than --max-skew") \

@@ -315,8 +315,9 @@ static const struct opt options[] = {
 	{ .name = "qps", .group = "load", .type = OPT_UINT, .offset = AT(qps), .min = 1, .max = FRAME_QPS_MAX,
 	  .metavar = "N", .def = "1", .excludes = "phased,churn,reconnect",
 	  .help = "Queue pairs of each client, on each rail, with --workload large or duplex.",
-	  .more = "A client bootstraps once over TLS and makes all its connections with that; its operations take the "
-	  "queue pairs in turn. Other workloads use one queue pair per client: there, more clients do the same." },
+	  .more = "A client bootstraps once over TLS on each rail, and makes all its connections there with that. Its "
+	  "operations take the queue pairs in turn. With other workloads a client is one queue pair: use more "
+	  "clients." },
 	{ .name = "quiet", .group = "output", .type = OPT_FLAG, .offset = AT(quiet), .per_host = true,
 	  .per_suite = true, .help = "Print no progress on stderr." },
 	{ .name = "rate", .group = "load", .type = OPT_STRING, .offset = AT(rate_text), .metavar = "N|A-B[:COUNT]",

@@ -124,7 +124,7 @@ static void collect_fairness(struct step_fairness *f, const struct worker_fairne
 static void collect_streams(struct step *s, const struct worker_stats *st)
 {
 	collect_fairness(&s->fairness, &st->fair);
-	collect_fairness(&s->qp_fairness, &st->qp_fair);
+	collect_fairness(&s->qp_times, &st->qp_times);
 	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++) {
 		collect_fairness(&s->stream_fairness[i], &st->streams[i].fair);
 		s->stream_took_ns[i] += (double)counter_get(&st->streams[i].took_ns);

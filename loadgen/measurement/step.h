@@ -73,9 +73,10 @@ struct step_target {
 	json_t *reports[STEP_REPORT_N];	/* NULL: the report did not arrive */
 };
 
-/* Distribution of the operations that each active client, or connection, completed while measuring. */
+/* Distribution of the operations that each active client completed while measuring, or of the mean times of queue
+ * pairs. */
 struct step_fairness {
-	uint64_t clients;		/* or connections */
+	uint64_t clients;		/* or queue pairs */
 	double sum, squares;
 	uint64_t min, max;
 };
@@ -156,7 +157,7 @@ struct step {
 	uint64_t phase_ns[STAGE_TIMED];	/* with --phased: wall time of each phase; 0: not reached */
 	struct fail_table retried;	/* failures that led to another attempt */
 	struct step_fairness fairness, stream_fairness[WORKLOAD_STREAMS_MAX];
-	struct step_fairness qp_fairness;	/* over connections, for workloads with lanes */
+	struct step_fairness qp_times;	/* with --qps: of the mean times of single queue pairs, in ns */
 	double kind_per_s[WORKLOAD_KINDS_MAX];	/* operations per second of each kind */
 	/* Sums over the workers of struct worker_stream. */
 	double stream_took_ns[WORKLOAD_STREAMS_MAX], stream_waited_ns[WORKLOAD_STREAMS_MAX];

@@ -143,27 +143,25 @@ static json_t *outages_json(const struct step *s)
 			 latency_json(s->hists.outage_ns));
 }
 
-/* `what`: the name of the number of those compared. */
-static json_t *fairness_json(const struct step *s, const struct step_fairness *f, const char *what)
+static json_t *fairness_json(const struct step *s, const struct step_fairness *f)
 {
 	if (f->clients == 0 || s->measured_s <= 0)
 		return json_null();
-	return json_pack("{s:I, s:o, s:o, s:o}", what, (json_int_t)f->clients, "jain_index",
+	return json_pack("{s:I, s:o, s:o, s:o}", "clients", (json_int_t)f->clients, "jain_index",
 			 json_number(step_jain(f)), "slowest_msgs_per_s", json_number((double)f->min / s->measured_s),
 			 "fastest_msgs_per_s", json_number((double)f->max / s->measured_s));
 }
 
-/* Operations of single queue pairs; null unless clients have several. */
+/* The mean times of single queue pairs; null unless clients have several. */
 static json_t *queue_pairs_json(const struct step *s, const struct loadgen_config *cfg)
 {
-	json_t *o;
+	const struct step_fairness *f = &s->qp_times;
 
-	if (cfg->qps < 2)
+	if (cfg->qps < 2 || !f->clients)
 		return json_null();
-	o = fairness_json(s, &s->qp_fairness, "measured");
-	if (json_is_object(o))
-		json_object_set_new(o, "per_client", json_integer((json_int_t)cfg->qps));
-	return o;
+	return json_pack("{s:I, s:I, s:o, s:I, s:I}", "per_client", (json_int_t)cfg->qps, "measured",
+			 (json_int_t)f->clients, "mean_ns", json_number(f->sum / (double)f->clients),
+			 "fastest_mean_ns", (json_int_t)f->min, "slowest_mean_ns", (json_int_t)f->max);
 }
 
 static json_t *kind_figures(const struct step *s, const struct workload *wl, unsigned kind)
@@ -186,7 +184,7 @@ static json_t *streams_json(const struct step *s, const struct loadgen_config *c
 	for (unsigned i = 0; i < wl->streams; i++) {
 		json_t *stream = kind_figures(s, wl, i);
 
-		json_object_set_new(stream, "fairness", fairness_json(s, &s->stream_fairness[i], "clients"));
+		json_object_set_new(stream, "fairness", fairness_json(s, &s->stream_fairness[i]));
 		json_object_set_new(stream, "head_of_line_ratio", json_number(step_head_of_line(s, i)));
 		json_object_set_new(o, wl->kind_names[i], stream);
 	}
@@ -390,7 +388,7 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 	json_object_set_new(o, "churn", cfg->churn_per_s ? churn_json(s, cfg) : json_null());
 	json_object_set_new(o, "outages", cfg->reconnect_ns ? outages_json(s) : json_null());
 	json_object_set_new(o, "active", json_integer(step_active(s, cfg)));
-	json_object_set_new(o, "fairness", fairness_json(s, &s->fairness, "clients"));
+	json_object_set_new(o, "fairness", fairness_json(s, &s->fairness));
 	json_object_set_new(o, "memory", memory_json(s));
 	json_object_set(o, "server_stages_ns", stages ? stages : json_null());
 	json_object_set_new(o, "response_ns", latency_json(s->hists.response));

@@ -262,7 +262,7 @@ static void read_packed(struct reader *r, const json_t *packed, const struct ste
 	get_failures(r, packed, "failures", &s->failures);
 	get_failures(r, packed, "retried", &s->retried);
 	get_fields(r, step_fairness_fields, json_object_get(packed, "fairness"), &s->fairness);
-	get_fields(r, step_fairness_fields, json_object_get(packed, "qp_fairness"), &s->qp_fairness);
+	get_fields(r, step_fairness_fields, json_object_get(packed, "qp_times"), &s->qp_times);
 	get_streams(r, json_object_get(packed, "streams"));
 	get_servers(r, json_object_get(packed, "servers"), into->n_targets);
 	get_intervals(r, json_object_get(packed, "intervals"));
@@ -349,7 +349,7 @@ static void merge_host(struct step *into, const struct reader *r)
 	fail_table_add(&into->failures, &s->failures);
 	fail_table_add(&into->retried, &s->retried);
 	step_add_fairness(&into->fairness, &s->fairness);
-	step_add_fairness(&into->qp_fairness, &s->qp_fairness);
+	step_add_fairness(&into->qp_times, &s->qp_times);
 	for (unsigned i = 0; i < WORKLOAD_STREAMS_MAX; i++)
 		step_add_fairness(&into->stream_fairness[i], &s->stream_fairness[i]);
 	add_servers(into, s);

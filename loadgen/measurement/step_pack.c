@@ -136,7 +136,7 @@ json_t *step_pack(const struct step *s, const struct loadgen_config *cfg, struct
 			 "figures", fields_json(step_fields, s), "moment", moment_json(s), "hists", hists_json(s),
 			 "failures", failures_json(&s->failures), "retried", failures_json(&s->retried),
 			 "fairness", fields_json(step_fairness_fields, &s->fairness),
-			 "qp_fairness", fields_json(step_fairness_fields, &s->qp_fairness), "streams", streams_json(s),
+			 "qp_times", fields_json(step_fairness_fields, &s->qp_times), "streams", streams_json(s),
 			 "servers", servers_json(s), "intervals", intervals_pack(&s->intervals),
 			 "network", network_json(s->begin.network, s->end.network, s->loopback),
 			 "connecting", network_json(s->network_marked, s->network_connected, s->loopback),

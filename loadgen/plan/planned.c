@@ -24,7 +24,7 @@ bool planned_look(const struct loadgen_config *cfg, struct hosts *out)
 {
 	char err[512];
 
-	if (loadgen_has_hosts(cfg) || loadgen_n_targets(cfg) > 1)
+	if (loadgen_has_hosts(cfg) || loadgen_n_targets(cfg) > 1 || cfg->qps > 1)
 		return false;
 	if (!hosts_look(cfg, false, out, err, sizeof(err)))
 		return true;

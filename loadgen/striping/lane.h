@@ -36,7 +36,7 @@ struct lane_queue {
 
 struct lane {
 	struct client_conn *conn;	/* NULL: not connected, or lost */
-	uint64_t measured;		/* parts that ended while measuring; lane_reset keeps it */
+	uint64_t measured, took_ns;	/* parts that ended while measuring, and their time; lane_reset keeps both */
 	struct lane_queue queues[WORKLOAD_STREAMS_MAX];
 	struct { uint8_t stream; uint32_t bytes; } order[LANE_ORDER_MAX];	/* ring: requests on the region */
 	uint32_t order_in, order_out;

@@ -34,6 +34,16 @@ uint32_t lanes_alive(const struct wclient *wc)
 	return n;
 }
 
+/* The number of rails on which the client has a connection. */
+static uint32_t rails_alive(const struct traffic *t, const struct wclient *wc)
+{
+	uint32_t alive = 0;
+
+	for (uint32_t i = 0; i < t->n_lanes; i++)
+		alive |= wc->lanes[i].conn ? 1u << lanes_rail(t, i) : 0;
+	return (uint32_t)__builtin_popcount(alive);
+}
+
 /* The `n`-th lane that has a connection, modulo the number of such lanes; there must be one. */
 static struct lane *lane_at(const struct wclient *wc, uint64_t n)
 {
@@ -49,7 +59,7 @@ static void begin_operation(struct traffic *t, struct wclient *wc, unsigned stre
 {
 	uint64_t number = wc->streams[stream].begun;
 	uint32_t first = part_index(t, stream, number);
-	uint32_t n = stripe_rails(t->bytes, MIN(lanes_alive(wc), t->n_rails), t->cfg->stripe_min_bytes);
+	uint32_t n = stripe_rails(t->bytes, rails_alive(t, wc), t->cfg->stripe_min_bytes);
 
 	traffic_begin(t, wc, stream);
 	for (uint32_t i = 0; i < t->n_rails; i++) {
@@ -98,10 +108,16 @@ static void end_first(struct traffic *t, struct wclient *wc, struct lane *lane, 
 {
 	struct lane_queue *q = &lane->queues[stream];
 	struct stream *s = &wc->streams[stream];
+	struct part *p;
 
 	q->ended -= MIN(q->ended, t->plans[stream].n * TAILQ_FIRST(&q->parts)->bytes);
-	lane_take_first(lane, stream)->done = true;
-	lane->measured += t->measuring;
+	p = lane_take_first(lane, stream);
+	p->done = true;
+	/* Taking turns, the queue pairs of a rail do equally much; the time that it takes each can differ. */
+	if (t->measuring && t->n_lanes > t->n_rails) {
+		lane->measured++;
+		lane->took_ns += traffic_now_ns(t) - traffic_times(t, s, p->number)->sent_ns;
+	}
 	while (s->done < s->begun && all_parts_are_done(t, wc, stream, s->done)) {
 		check_answer(t, wc, stream, s->done);
 		traffic_end(t, wc, stream, 1);
@@ -246,20 +262,23 @@ void lanes_measure(struct traffic *t)
 {
 	for (uint32_t i = 0; i < t->n_clients; i++)
 		for (uint32_t k = 0; t->clients[i].lanes && k < t->n_lanes; k++)
-			t->clients[i].lanes[k].measured = 0;
+			t->clients[i].lanes[k].measured = t->clients[i].lanes[k].took_ns = 0;
 }
 
-void lanes_publish_fairness(struct traffic *t)
+void lanes_publish_times(struct traffic *t)
 {
 	struct fairness_sum f = { 0 };
 
 	if (!t->measuring)
 		return;
 	for (uint32_t i = 0; i < t->active; i++)
-		for (uint32_t k = 0; t->clients[i].lanes && k < t->n_lanes; k++)
-			if (t->clients[i].lanes[k].conn)
-				fairness_add(&f, t->clients[i].lanes[k].measured);
-	fairness_publish(&f, &t->stats->qp_fair);
+		for (uint32_t k = 0; t->clients[i].lanes && k < t->n_lanes; k++) {
+			const struct lane *lane = &t->clients[i].lanes[k];
+
+			if (lane->conn && lane->measured)
+				fairness_add(&f, lane->took_ns / lane->measured);
+		}
+	fairness_publish(&f, &t->stats->qp_times);
 }
 
 void lanes_use_window(const struct wclient *wc, uint32_t index, struct client_conn *c)

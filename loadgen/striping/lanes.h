@@ -2,7 +2,7 @@
 /* A client's lanes, for the workloads that move large buffers: its connections, --qps on each rail, and the parts of
  * operations in flight on them. Lane n is on rail n modulo the number of rails. Owning thread: the worker's.
  *
- * An operation is striped over as many lanes as there are rails (stripe.h), and operations take the lanes in turn. A
+ * An operation is striped over as many lanes as rails are alive (stripe.h), and operations take the lanes in turn. A
  * part is carried out on one lane, in chunks; the parts of a stream on a lane end in the order in which they began. An
  * operation ends when all of its parts, and all operations before it, have ended. If a lane is lost, its parts start
  * anew on other lanes.
@@ -54,10 +54,10 @@ struct client_conn *lanes_conn_on(const struct wclient *wc, uint32_t index);
 struct client_conn *lanes_conn(const struct wclient *wc);
 uint32_t lanes_alive(const struct wclient *wc);
 
-/* Starts counting the operations that each connection carries out; call when measuring begins. */
+/* Starts timing what each connection carries out; call when measuring begins. */
 void lanes_measure(struct traffic *t);
-/* Publishes how they are distributed over the connections of active clients; call right before traffic_stop. */
-void lanes_publish_fairness(struct traffic *t);
+/* Publishes how the connections' mean times are distributed; call right before traffic_stop. */
+void lanes_publish_times(struct traffic *t);
 
 /* Implementations of struct workload's functions, for workloads that have plans. */
 void lanes_start(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);

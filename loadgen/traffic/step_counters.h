@@ -13,7 +13,7 @@
 	X(STEP_U32, failed, STEP_ADD, "failed")		/* clients that did not get connected */ \
 	X(STEP_U32, dropped, STEP_ADD, "dropped")	/* clients that lost their connection for good */ \
 	X(STEP_U64, retries, STEP_ADD, "retries")	/* attempts to connect after the first */ \
-	X(STEP_U64, rails_dropped, STEP_ADD, "rails.dropped")	/* rails that clients lost while they had others */ \
+	X(STEP_U64, rails_dropped, STEP_ADD, "rails.dropped")	/* connections lost by clients that had others */ \
 	X(STEP_U64, cycles, STEP_ADD, "churn.cycles")	/* clients that left and came back while measuring */ \
 	X(STEP_U64, cycles_failed, STEP_ADD, "churn.cycles_failed")	/* clients that left and did not come back */ \
 	X(STEP_U64, outages, STEP_ADD, "outages.lost")	/* connections lost, with --reconnect */ \

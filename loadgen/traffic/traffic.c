@@ -30,8 +30,7 @@ void traffic_checked(struct traffic *t, bool right)
 		counter_add(&t->stats->corrupt, 1);
 }
 
-/* The current time. All completions of a batch get the time at which it was first asked for, to save clock readings. */
-static uint64_t now_ns(struct traffic *t)
+uint64_t traffic_now_ns(struct traffic *t)
 {
 	uint64_t batch = ep_batch(t->ep);
 
@@ -103,7 +102,7 @@ static void refill(struct ep_deferred *d)
 	struct traffic *t = wc->traffic;
 
 	if (t->on && (t->budget || wc->state == WCLIENT_LIVE))
-		begin_more(t, wc, now_ns(t));
+		begin_more(t, wc, traffic_now_ns(t));
 }
 
 /* Begins what may begin now: at the end of the present batch of completions, if there is one. */
@@ -217,7 +216,7 @@ void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_
 	struct stream *s = &wc->streams[stream];
 
 	if (t->measuring)
-		record_all(t, wc, stream, n, now_ns(t));
+		record_all(t, wc, stream, n, traffic_now_ns(t));
 	counter_add(&t->stats->messages, n);
 	s->done += n;
 	t->in_flight -= n;

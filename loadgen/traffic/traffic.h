@@ -99,6 +99,8 @@ static inline bool traffic_is_idle(const struct wclient *wc)
 void traffic_begin(struct traffic *t, struct wclient *wc, unsigned stream);
 /* Ends the oldest `n` operations of the stream. May close the connection. */
 void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_t n);
+/* The current time. All completions of a batch get the time at which it was first asked for, to save clock readings. */
+uint64_t traffic_now_ns(struct traffic *t);
 /* The `shift` of payload_text for a client's operation. */
 uint32_t traffic_pattern(const struct traffic *t, const struct wclient *wc, uint64_t number);
 /* Counts an operation whose data were compared; `right`: they matched. */

@@ -54,7 +54,7 @@ void worker_stats_reset(struct worker_stats *st)
 		fairness_publish(&none, &st->streams[k].fair);
 	}
 	fairness_publish(&none, &st->fair);
-	fairness_publish(&none, &st->qp_fair);
+	fairness_publish(&none, &st->qp_times);
 	fail_table_reset(&st->failures);
 	fail_table_reset(&st->retried);
 	for (size_t i = 0; i < STEP_HISTS; i++)

@@ -37,8 +37,8 @@ union step_hists {
 };
 static_assert(sizeof(union step_hists) == STEP_HISTS * sizeof(struct hist *), "all has each histogram");
 
-/* Distribution of measured operations over the active clients, or their connections: number of these, sum, sum of
- * squares, extremes. */
+/* Distribution of measured operations over the active clients, or of times over queue pairs: number of these, sum, sum
+ * of squares, extremes. */
 struct worker_fairness {
 	counter n, sum, min, max;
 	_Atomic double squares;
@@ -50,7 +50,7 @@ struct fairness_sum {
 	double squares;
 };
 
-/* Adds a client that completed `x` operations. */
+/* Adds a client that completed `x` operations, or a queue pair that took `x` ns. */
 void fairness_add(struct fairness_sum *f, uint64_t x);
 void fairness_publish(const struct fairness_sum *f, struct worker_fairness *out);
 
@@ -88,7 +88,7 @@ struct worker_stats {
 	counter qps, cqs, mrs, pinned_bytes, bufs_missing;
 	counter completions, polls, wakeups;	/* since the worker started: sum of struct pump_counts over its rails */
 	struct worker_fairness fair;
-	struct worker_fairness qp_fair;	/* over the connections of clients, for workloads with lanes */
+	struct worker_fairness qp_times;	/* with --qps: of the mean times of single queue pairs, in ns */
 	union step_hists hists;
 	struct effective effective;	/* published with the counters; settings of a queue pair after connecting */
 	struct fail_table failures, retried;

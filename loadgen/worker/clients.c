@@ -73,24 +73,62 @@ static void forget_psns(const struct rail *rail, struct wclient *wc, const struc
 	wc->psns_noted &= ~(UINT64_C(1) << client_number(c));
 }
 
-/* The last connection of a client on a rail tells how long all of them have taken. */
-static void record_stages(struct connector *k, const struct client_conn *c)
+/* The times of making connections. */
+struct connect_times {
+	uint64_t stage_ns[STAGE_TIMED], psn_generate_ns, total_ns;
+	enum handshake_kind kind;
+};
+
+static void record_times(struct connector *k, const struct connect_times *t)
 {
 	bool has_reply = !k->traffic->workload->silent;
-	enum handshake_kind kind;
+
+	for (int i = 0; i < STAGE_TIMED; i++)
+		if (stage_applies((enum stage)i, (enum transport)k->cfg->transport, k->cfg->connect) &&
+		    (i != STAGE_FIRST_REPLY || has_reply))
+			hist_record(k->stats->hists.stages[t->kind][i], t->stage_ns[i]);
+	if (k->cfg->transport == TRANSPORT_RDMA)
+		hist_record(k->stats->hists.psn_generate, t->psn_generate_ns);
+	hist_record(k->stats->hists.total[t->kind], t->total_ns);
+}
+
+/* Adds the times of a connection. */
+static void add_times(struct connect_times *t, const struct client_conn *c)
+{
 	struct client_info info;
 
 	client_get_info(c, &info);
-	kind = info.resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
 	for (int i = 0; i < STAGE_TIMED; i++)
-		if (stage_applies((enum stage)i, (enum transport)k->cfg->transport, k->cfg->connect) &&
-		    (i != STAGE_FIRST_REPLY || has_reply) && !(info.follows && i <= STAGE_TLS_HANDSHAKE))
-			hist_record(k->stats->hists.stages[kind][i], info.stage_ns[i]);
-	if (k->cfg->transport == TRANSPORT_RDMA)
-		hist_record(k->stats->hists.psn_generate, info.psn_generate_ns);
-	if (client_number(c) + k->n_rails >= k->traffic->n_lanes)
-		hist_record(k->stats->hists.total[kind], info.total_ns);
+		t->stage_ns[i] += info.stage_ns[i];
+	t->psn_generate_ns += info.psn_generate_ns;
+	t->total_ns = info.total_ns;
+	t->kind = info.resumed ? HANDSHAKE_RESUMED : HANDSHAKE_FULL;
+}
+
+/* With several queue pairs, the times of a client are the sums over its connections, and the time until it had them
+ * all. */
+static void record_client(struct connector *k, const struct wclient *wc)
+{
+	struct connect_times t = { .kind = HANDSHAKE_FULL };
+
+	for (uint32_t i = 0; i < k->traffic->n_lanes; i++)
+		if (lanes_conn_on(wc, i))
+			add_times(&t, lanes_conn_on(wc, i));
+	t.total_ns = clock_now_ns() - wc->intended_ns;
+	record_times(k, &t);
+}
+
+static void record_connection(struct connector *k, const struct client_conn *c)
+{
+	struct connect_times t = { .kind = HANDSHAKE_FULL };
+	struct client_info info;
+
+	client_get_info(c, &info);
 	count_stale(k, &info);
+	if (k->cfg->qps > 1)
+		return;
+	add_times(&t, c);
+	record_times(k, &t);
 }
 
 /* Only the first client of the step to drop a connection of the rail is logged: there may be thousands. */
@@ -103,10 +141,10 @@ static void drop_lane(struct rail *rail, const struct wclient *wc)
 	if (rail->told)
 		return;
 	rail->told = true;
-	log_warn("client %u drops %s %u (%s) in %s: %s; it goes on with %u of %u", wc->index,
+	log_warn("client %u drops %s %u (%s) in %s: %s; it goes on with %u of %u%s", wc->index,
 		 k->cfg->qps > 1 ? "a queue pair of rail" : "rail", rail->index, client_dev(rail->ctx)->name,
 		 stage_names[rail->fail.stage], fail_code_text(&rail->fail, text, sizeof(text)), lanes_alive(wc),
-		 k->traffic->n_lanes);
+		 k->traffic->n_lanes, k->cfg->qps > 1 ? " queue pairs" : "");
 }
 
 /* Makes the client live with the connections that it has; lanes without one are dropped. */
@@ -120,6 +158,8 @@ static void become_live(struct connector *k, struct wclient *wc)
 		else
 			drop_lane(connector_rail(k, i), wc);
 	}
+	if (k->cfg->qps > 1)
+		record_client(k, wc);
 	connector_set_state(k, wc, WCLIENT_LIVE);
 	counter_add(&k->stats->through, 1);
 	if (wc->away)
@@ -135,7 +175,7 @@ static void on_live(void *arg, struct client_conn *c)
 	lanes_add(wc, client_number(c), c);
 	rail->works = true;
 	pace_on_success(&k->pace);
-	record_stages(k, c);
+	record_connection(k, c);
 	note_psns(rail, wc, c);
 	if (k->cfg->verify)
 		counter_add(&k->stats->psn_verified, 1);

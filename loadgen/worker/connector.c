@@ -250,8 +250,8 @@ void connector_stop(struct connector *k, enum connect_mode mode)
 void connector_connect(struct connector *k, struct wclient *wc, uint32_t lane)
 {
 	wc->lane = lane;
-	/* With several queue pairs the time until a client has all of them counts. */
-	if (lane == 0 || k->cfg->qps == 1)
+	/* With several queue pairs the time until the client has all of them counts. */
+	if (k->cfg->qps == 1)
 		wc->intended_ns = clock_now_ns();
 	wc->attempts = 0;
 	connector_set_state(k, wc, WCLIENT_WAITING);

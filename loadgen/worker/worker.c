@@ -223,7 +223,7 @@ static void execute(struct worker *w, const struct order *o)
 			next_portion(w);
 		break;
 	case ORDER_STOP:
-		lanes_publish_fairness(&w->traffic);
+		lanes_publish_times(&w->traffic);
 		traffic_stop(&w->traffic);
 		churn_stop(&w->churn);
 		w->cfg.on_progress(w->cfg.arg);	/* the measured time has ended */

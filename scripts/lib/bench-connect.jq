@@ -55,10 +55,9 @@ def resumed_side($n):
   if .handshakes.resumed != $n then error("\(.handshakes.resumed) of \($n) handshakes were resumed")
   else { us_per_connection: wall_us($n) } end;
 
-# $phases: an object with a key for each phase.
-def phases_side($n; $phases):
+def phases_side($n; phases):
   steps(1)[0] | step_held($n) | .phase_ns_per_connection // error("no phase_ns_per_connection") |
-  . as $all | $phases | with_entries(.value = $all[.key]) |
+  phases |
   with_entries(.value |= (positive("a phase's time") / 1000 | tidy)) |
   { us_per_connection: (add | tidy), phases_us: . };
 

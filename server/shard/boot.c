@@ -2,6 +2,7 @@
 /* The bootstrap of a client. See boot.h. */
 #include "server/shard/boot.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #include "server/shard/shard_data.h"
 
 #define HELLOS_MAX 16
+static_assert(FRAME_QPS_MAX == 8, "on_hello names the number in words");
 
 static void go_on(struct conn *c);
 
@@ -200,7 +202,8 @@ static void on_frame(struct conn *c, const struct frame_header *h)
 	else if (h->type == FRAME_HELLO)
 		on_hello(c, h->length);
 	else
-		boot_refuse(c, REFUSE_BAD_REQUEST, "unexpected frame: send HELLO or CONTROL");
+		boot_refuse(c, REFUSE_BAD_REQUEST, c->earlier ? "unexpected frame: another HELLO was announced" :
+			    "unexpected frame: send HELLO or CONTROL");
 }
 
 static void read_frame(struct conn *c)

@@ -149,7 +149,7 @@ void conn_set_live(struct conn *c)
 	counter_add(&s->stats.established, 1);
 	peers_note_progress(s->peers, addr_network(&c->peer), clock_now_ns());
 	c->heard = c->acked = true;
-	/* The client has used its GRANT: the server has nothing left to say over TLS. */
+	/* The client has used its GRANT: the server has nothing left to say over TLS, if that was not handed on. */
 	conn_close_tls(c);
 	conn_set_state(c, CONN_ST_LIVE);
 	connected = s->counts[CONN_ST_LIVE];
@@ -337,7 +337,9 @@ int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out)
 		conn_close_tls(c);
 		return -ENOBUFS;
 	}
-	reset(next, c->started_ns, &c->peer);
+	/* It may be queued because its deadline has passed while it waited for a region. */
+	unqueue(c);
+	reset(next, c->started_ns, &c->peer);	/* the TLS connection's start: it is none of the youngest */
 	next->earlier = c->earlier + 1;
 	next->asked_ns = clock_now_ns();
 	tls = tls_io_release(&c->io);

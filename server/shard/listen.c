@@ -121,10 +121,12 @@ static bool is_conn_silent(const struct conn *c)
 }
 
 /* True if this connection, once silent, may be closed to make room even for an address that has no fewer connections
- * than this connection's: its session outlives TLS, or its address makes no progress. */
+ * than this connection's: its session, or those that its TLS connection bootstrapped, outlive TLS, or its address makes
+ * no progress. */
 static bool is_spare(const struct conn *c)
 {
-	return c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING || !gets_on(c->shard, &c->peer);
+	return c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING || c->earlier ||
+	       !gets_on(c->shard, &c->peer);
 }
 
 static struct conn *conn_of(struct peer_hold *h)

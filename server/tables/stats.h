@@ -42,7 +42,7 @@ extern const uint64_t stats_lag_bounds_ns[STATS_LAGS];
 struct stats {
 	/* events since the start */
 	counter tcp_accepted, granted, established;
-	counter tls_shared;	/* connections that went on with the TLS connection of an earlier one */
+	counter tls_shared;	/* connections that were announced on the TLS connection of an earlier one */
 	counter handshakes_full, handshakes_resumed, tickets;
 	counter refused[STATS_REFUSE_MAX];	/* by enum refuse_code: REFUSE frames and REJ */
 	counter closed[CLOSE_N];

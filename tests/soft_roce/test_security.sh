@@ -46,7 +46,7 @@ hello-truncated         (closed|tls: tlsv1 alert decode error)
 hello-byte-by-byte      granted
 hello-after-grant       closed
 control-after-grant     closed
-control-after-more      refused: bad_request: unexpected frame: send HELLO or CONTROL
+control-after-more      refused: bad_request: unexpected frame: another HELLO was announced
 hello-without-end       refused: bad_request: HELLO features: bit 9 is allowed in 7 HELLOs of a TLS connection, after 7 grants
 vanish                  granted
 psn-conflict            refused: psn_conflict, refused: psn_conflict, granted

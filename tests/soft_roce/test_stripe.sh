@@ -74,9 +74,10 @@ for way in cm oob; do
     stripes "four queue pairs of each client ($way): one TLS connection, all as sent" "qps-$way" \
         "--workload large --connect $way --qps 4 --steps 3 --device rxe0 --message-size 64k,1M --iterations 8" \
         '[.steps[].queue_pairs | .per_client, .measured] | unique == [4, 12]' \
-        '[.steps[].queue_pairs.jain_index] | unique == [1]' '[.steps[].rails.used] | unique == [1]' \
-        '[.steps[].connect_ns | .total.count, .tcp_connect.count, .tls_handshake.count] | unique == [3]' \
-        '[.steps[].connect_ns.psn_exchange.count] | unique == [12]' '[.steps[].psn_verified] | unique == [12]' \
+        '[.steps[].queue_pairs | 0 < .fastest_mean_ns and .fastest_mean_ns <= .mean_ns and
+          .mean_ns <= .slowest_mean_ns] | all' '[.steps[].rails.used] | unique == [1]' \
+        '[.steps[].connect_ns | .total, .tls_handshake, .psn_exchange | .count] | unique == [3]' \
+        '[.steps[].handshakes] | unique == [{full: 3, resumed: 0}]' '[.steps[].psn_verified] | unique == [12]' \
         '[.steps[].psns | .exchanged, .distinct] | unique == [24]' \
         '[.steps[].server_after.events.tls_shared] == [9, 18]' \
         '[.steps[].fairness.clients] | unique == [3]'

@@ -74,11 +74,10 @@ static const struct {
 	{ "rails", "Rails that operations are striped over.", {
 		{ "used#", "rails.used", 1, 0 }, { "available#", "rails.available", 1, 0 },
 		{ "dropped by clients that went on#", "rails.dropped", 1, 0 } } },
-	{ "queue_pairs", "Queue pairs: operations a second of single ones (--qps).", {
+	{ "queue_pairs", "Mean time of an operation on each queue pair (--qps).", {
 		{ "of a client#", "queue_pairs.per_client", 1, 0 }, { "measured#", "queue_pairs.measured", 1, 0 },
-		{ "Jain's index#", "queue_pairs.jain_index", 1, 4 },
-		{ "slowest#1/s", "queue_pairs.slowest_msgs_per_s", 1, 1 },
-		{ "fastest#1/s", "queue_pairs.fastest_msgs_per_s", 1, 1 } } },
+		{ "mean#us", "queue_pairs.mean_ns", 1e-3, 1 }, { "fastest#us", "queue_pairs.fastest_mean_ns", 1e-3, 1 },
+		{ "slowest#us", "queue_pairs.slowest_mean_ns", 1e-3, 1 } } },
 	{ "verified", "Operations whose data was checked (--verify).", {
 		{ "checked#", "verified.checked", 1, 0 }, { "corrupt#", "verified.corrupt", 1, 0 },
 		{ "checked at the server#", "verified.server_checked", 1, 0 },

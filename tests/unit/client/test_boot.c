@@ -141,10 +141,10 @@ TEST(tls__kept__the_next_connection_goes_on_with_it)
 	client_drive(b, CLIENT_ST_LIVE);
 	assert_null(b->io.tls);
 	client_get_info(b, &info);
-	assert_true(info.follows);
+	assert_true(b->follows);
 	assert_int_equal(info.stage_ns[STAGE_TLS_HANDSHAKE], 0);
 	client_get_info(a, &info);
-	assert_false(info.follows);
+	assert_false(a->follows);
 	assert_true(info.stage_ns[STAGE_TLS_HANDSHAKE] > 0);
 }
 
@@ -162,6 +162,22 @@ TEST(tls__kept_and_ended__the_next_connection_makes_its_own)
 	script_accept();
 	client_until(b->state == CLIENT_ST_TLS_HANDSHAKE);
 	assert_false(b->follows);
+}
+
+TEST(tls__kept_but_the_server_closes_it__the_next_connection_fails_and_can_be_tried_again)
+{
+	struct client_conn *a = client_at(CLIENT_ST_TLS_HANDSHAKE), *b;
+
+	client_keep_tls(a);
+	client_drive(a, CLIENT_ST_LIVE);
+	script_hang_up();
+	client_connect_after(cli.ctx, a, clock_now_ns(), NULL);
+	client_until(cli.closed);
+	assert_int_equal(cli.fail.stage, STAGE_PSN_EXCHANGE);
+	assert_true(cli.fail.kind == FAIL_CLOSED || (cli.fail.kind == FAIL_ERRNO && cli.fail.code == ECONNRESET));
+	b = client_connect_after(cli.ctx, a, clock_now_ns(), NULL);
+	script_accept();
+	client_until(b->state == CLIENT_ST_TLS_HANDSHAKE);
 }
 
 TEST(hello__no_region_wanted__no_feature)

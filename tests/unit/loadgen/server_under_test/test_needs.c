@@ -58,6 +58,12 @@ TEST(args__clients__room_for_those_that_still_leave)
 	assert_int_equal(value_of("--max-clients"), 2016);
 }
 
+TEST(args__several_queue_pairs__a_place_for_each)
+{
+	cfg.qps = 4;
+	assert_int_equal(value_of("--max-clients"), 4 * 1116);
+}
+
 /* All regions must fit, or the server refuses to start; those for leaving clients may take a quarter of the memory. */
 TEST(args__large_regions__fewer_that_still_leave)
 {

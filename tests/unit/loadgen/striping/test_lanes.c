@@ -45,6 +45,7 @@ static struct rig {
 	uint32_t failed;		/* connections that were ended */
 	uint32_t ended[WORKLOAD_STREAMS_MAX], checked, wrong;
 	struct stream_times times[WORKLOAD_STREAMS_MAX][128];
+	uint64_t now_ns;
 } rig;
 
 static uint8_t texts[1 << 20], landed[1 << 20];
@@ -172,6 +173,12 @@ void traffic_end(struct traffic *t, struct wclient *wc, unsigned stream, uint32_
 	(void)t;
 	wc->streams[stream].done += n;
 	rig.ended[stream] += n;
+}
+
+uint64_t traffic_now_ns(struct traffic *t)
+{
+	(void)t;
+	return rig.now_ns;
 }
 
 void traffic_checked(struct traffic *t, bool right)
@@ -500,29 +507,49 @@ TEST(queue_pairs__of_two_rails__an_operation_has_a_part_on_each_rail)
 	assert_counts(2, 2, 2, 2);
 }
 
-TEST(queue_pairs__while_measuring__operations_of_each_are_counted)
+TEST(queue_pairs__while_measuring__the_mean_time_of_each)
 {
 	static struct worker_stats stats;
 
 	begin_qps(1, 2, 1, 10000, writes, none);
 	rig.traffic.stats = &stats;
 	rig.traffic.active = 1;
+	rig.traffic.ring_mask = 7;
+	rig.client.streams[0].times = rig.times[0];
 	lanes_measure(&rig.traffic);
 	start(0, 1);
 	requests_end(0, 1);
 	rig.traffic.measuring = true;
 	start(0, 3);
+	rig.now_ns = 100;
 	requests_end(1, 1);
+	rig.now_ns = 300;
 	requests_end(0, 1);
 	requests_end(1, 1);
-	lanes_publish_fairness(&rig.traffic);
-	assert_int_equal(counter_get(&stats.qp_fair.n), 2);
-	assert_int_equal(counter_get(&stats.qp_fair.sum), 3);
-	assert_int_equal(counter_get(&stats.qp_fair.min), 1);
-	assert_int_equal(counter_get(&stats.qp_fair.max), 2);
+	lanes_publish_times(&rig.traffic);
+	assert_int_equal(counter_get(&stats.qp_times.n), 2);
+	assert_int_equal(counter_get(&stats.qp_times.min), 200);
+	assert_int_equal(counter_get(&stats.qp_times.max), 300);
 	lanes_measure(&rig.traffic);
-	lanes_publish_fairness(&rig.traffic);
-	assert_int_equal(counter_get(&stats.qp_fair.sum), 0);
+	lanes_publish_times(&rig.traffic);
+	assert_int_equal(counter_get(&stats.qp_times.n), 0);
+}
+
+/* One lane of each rail, and both of a rail: only in the second case no operation is divided. */
+TEST(queue_pairs__of_a_rail_that_is_lost__operations_are_not_divided_over_the_others)
+{
+	begin_qps(2, 2, 1, 32 << 10, writes, none);
+	lanes_lose(&rig.client, 1);
+	lanes_lose(&rig.client, 2);
+	start(0, 1);
+	assert_counts(1, 0, 0, 1);
+	begin_qps(2, 2, 1, 32 << 10, writes, none);
+	lanes_lose(&rig.client, 1);
+	lanes_lose(&rig.client, 3);
+	start(0, 1);
+	assert_counts(2, 0, 0, 0);
+	start(0, 1);
+	assert_counts(2, 0, 2, 0);
 }
 
 TEST(operation__ends_when_all_parts_have__in_order)

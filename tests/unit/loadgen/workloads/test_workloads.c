@@ -146,6 +146,21 @@ TEST(check__total_inflight__one_sequence_of_single_messages)
 	options_refused("--workload idle --total-inflight 4", "--total-inflight: cannot be combined with this");
 }
 
+TEST(check__qps__with_what_moves_large_buffers_over_rdma)
+{
+	options_taken("--workload large --qps 8");
+	assert_int_equal(loadgen_n_lanes(&options), 8);
+	options_taken("--workload duplex --qps 2 --device a,b --connect oob --active 1 --clients 2");
+	assert_int_equal(loadgen_n_lanes(&options), 4);
+	options_refused("--workload read --qps 2", "--qps: needs --workload large or duplex");
+	options_refused("--workload large --operation send --qps 2 --transport tcp",
+			"--qps: cannot be combined with --transport tcp or tls");
+	options_refused("--workload large --qps 2 --churn 1", "--qps: cannot be combined with --churn");
+	options_refused("--workload large --qps 2 --reconnect 1", "--qps: cannot be combined with --reconnect");
+	options_refused("--workload large --qps 2 --phased", "--qps: cannot be combined with --phased");
+	options_parser_refuses("--qps 9", "--qps: 9 is not allowed; allowed: 1 to 8");
+}
+
 TEST(check__coalesce__with_small_only_and_as_much_as_a_send_takes)
 {
 	options_taken("--workload small");

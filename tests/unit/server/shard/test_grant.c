@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/rdma/region.h"
+#include "common/rdma/registrar.h"
 #include "common/wire/psn.h"
 #include "tests/unit/fakes/fake_core.h"
 #include "tests/unit/fakes/fake_rdmacm.h"
@@ -316,6 +317,29 @@ TEST(hello__region_not_registered_yet__waits_while_others_are_served)
 	assert_int_equal(p.grant.region_bytes, 4096);
 	assert_int_equal(srv.shard->regions_awaited, 0);
 	peer_close(&p);
+}
+
+/* The region comes when the deadline has passed, but before the turn in which that ends the connection. */
+TEST(hello__region_comes_at_the_deadline__granted_and_tls_is_handed_on)
+{
+	struct peer p;
+	struct conn *c;
+
+	server_start_hello(&p);
+	srv.registrar_stands = true;
+	peer_hello(&p, FRAME_FEATURE_REGION | FRAME_FEATURE_MORE);
+	server_turns(3);
+	c = server_only(CONN_ST_HELLO);
+	while (registrar_run_next(srv.server.registrar))
+		;
+	c->overdue = true;
+	conn_queue(c);
+	ev_feed_event(srv.shard->loop, &srv.shard->registered, EV_ASYNC);
+	server_turns(3);
+	assert_int_equal(peer_answer(&p), FRAME_GRANT);
+	assert_int_equal(c->state, CONN_ST_GRANTED);
+	assert_null(c->io.tls);
+	peer_abort(&p);
 }
 
 TEST(hello__deadline_while_a_region_is_registered__fails_and_it_is_the_nexts)
