@@ -122,8 +122,8 @@ int tuning_start_thread(const struct tuning *t, const char *role, uint32_t index
 #define TUNING_OPT_TRAFFIC_CLASS(AT) { .name = "traffic-class", .group = "data", .type = OPT_UINT, \
 	.offset = AT(traffic_class), .min = 0, .max = 255, .metavar = "N", .def_words = "the system's", \
 	.help = "Traffic class (in IPv4: TOS) of RDMA packets.", \
-	.more = "It is 4 times the DSCP plus the ECN bits. Without it, a server answers with the traffic class of " \
-	"the client's request." }
+	.more = "It is 4 times the DSCP plus the ECN bits. Without it, a server answers clients that come through " \
+	"rdmacm with the traffic class of their request." }
 #define TUNING_OPT_INLINE(AT) { .name = "inline", .group = "data", .type = OPT_STRING, .offset = AT(inline_text), \
 	.metavar = "auto|off|BYTES", .def = "auto", \
 	.help = "Largest message or WRITE that is copied into the send queue; auto: 220.", \
