@@ -38,6 +38,8 @@ crowded() { # SERVER MODE SAYS
     fi
     kill -KILL "${pid[greedy]}"
     end_of greedy 240
+    # The next attack finds the server empty: sessions that were taken have expired.
+    reaches "$1" 90 pools.sessions=0
 }
 
 start_server main --threads 2 --max-clients 64 --handshake-timeout 30 --session-timeout 30
