@@ -358,6 +358,21 @@ int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out)
 	return 0;
 }
 
+/* Gives back the place among the clients, and the credits. */
+static void give_place(struct conn *c)
+{
+	struct shard *s = c->shard;
+
+	if (c->admitted)
+		atomic_fetch_sub_explicit(s->admitted, 1, memory_order_relaxed);
+	c->admitted = false;
+	peers_give(s->peers, PEERS_CLIENTS, &c->grant_hold);
+	peers_give(s->server->peers, PEERS_CLIENTS, &c->client_share);
+	s->credits_granted -= c->credits;
+	s->credit_holders -= c->credits > 0;
+	c->credits = 0;
+}
+
 /* Releases everything the grant took. PSNs that were programmed into a QP go into quarantine with it. */
 static void release_grant(struct conn *c)
 {
@@ -375,14 +390,7 @@ static void release_grant(struct conn *c)
 		psn_release(s->server->psns, c->server_psn);
 	}
 	c->has_psns = false;
-	if (c->admitted)
-		atomic_fetch_sub_explicit(s->admitted, 1, memory_order_relaxed);
-	c->admitted = false;
-	peers_give(s->peers, PEERS_CLIENTS, &c->grant_hold);
-	peers_give(s->server->peers, PEERS_CLIENTS, &c->client_share);
-	s->credits_granted -= c->credits;
-	s->credit_holders -= c->credits > 0;
-	c->credits = 0;
+	give_place(c);
 	auth_wipe(&c->keys);
 	msg_tags_free(c->tags);
 	c->tags = NULL;
@@ -434,6 +442,10 @@ static void begin_close(struct conn *c, enum close_reason reason)
 		c->cm_connected = false;
 	rc_drain(&c->link.rc);
 	sock_close(&c->link.sock);
+	/* A session that is taken back makes room for another client at once. Out of band its QP, which receives no
+	 * more, has yet to be drained; after that whoever asks most often would get the place. */
+	if (was_granted)
+		give_place(c);
 	conn_try_finish(c);
 }
 

@@ -334,6 +334,26 @@ TEST(sessions__of_one_address__leave_queue_pairs_to_others)
 	peer_close(&p[0]);
 }
 
+/* Its place is free before its queue pair is drained: otherwise whoever asks most often would get it. */
+TEST(sessions__all_places_unused__one_is_taken_back_for_another_address_at_once)
+{
+	struct peer p[4], other;
+
+	server_rig_start();
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(peer_ask(&p[i], OOB), FRAME_GRANT);
+		peer_close(&p[i]);
+		TAILQ_LAST(&srv.shard->lists[CONN_ST_GRANTED], conn_list)->admitted_ns -= NS_PER_S;
+	}
+	srv.peers_from = "127.0.0.2";
+	peer_shake_hands(&other);
+	assert_int_equal(addr_parse("127.0.0.2", 0, &other.rdma), 0);
+	assert_int_equal(peer_say_hello(&other, OOB), FRAME_GRANT);
+	assert_int_equal(server_closed(CLOSE_CROWDED_OUT), 1);
+	assert_int_equal(srv.server.admitted[0], 4);
+	peer_close(&other);
+}
+
 /* Clients that speak only TLS must not put the queue pairs of all to rest. */
 SERVED_TEST(hello__cut_off_before_the_grant__queue_pair_does_not_rest)
 {
