@@ -426,7 +426,7 @@ static void compose(struct worker *w)
 	const struct loadgen_config *c = w->cfg.cfg;
 
 	w->traffic = (struct traffic){ .cfg = c, .workload = c->wl, .stats = &w->stats, .n_rails = w->cfg.n_rails,
-				       .n_lanes = w->cfg.n_rails * (uint32_t)c->qps, .worker = w->cfg.index,
+				       .n_lanes = loadgen_n_lanes(c), .worker = w->cfg.index,
 				       .n_workers = w->cfg.n_workers, .n_clients = w->cfg.client.max_conns };
 	c->wl->needs(c, &w->traffic.memory.needs);
 	w->connector = (struct connector){ .cfg = c, .traffic = &w->traffic, .stats = &w->stats, .loop = w->loop,

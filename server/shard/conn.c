@@ -339,7 +339,7 @@ int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out)
 	}
 	/* It may be queued because its deadline has passed while it waited for a region. */
 	unqueue(c);
-	reset(next, c->started_ns, &c->peer);	/* the TLS connection's start: it is none of the youngest */
+	reset(next, c->started_ns, &c->peer);	/* its age is that of the TLS connection */
 	next->earlier = c->earlier + 1;
 	next->asked_ns = clock_now_ns();
 	tls = tls_io_release(&c->io);
