@@ -149,7 +149,7 @@ void ep_await(struct ep *ep, const struct ibv_qp *qp, int n)
 
 	q->awaited += (uint32_t)n;
 	mark_queue(&ep->with_awaited, q, q->awaited);
-	if (n > 0 && !ep->spin && !q->armed && ep_arm(ep, q))
+	if (n >= 0 && !ep->spin && !q->armed && ep_arm(ep, q))
 		log_error("ibv_req_notify_cq failed on %s", ep->dev->name);
 }
 

@@ -14,7 +14,7 @@
 #include "common/base/hot.h"
 #include "common/base/log.h"
 
-#define RESERVED_ENTRIES 2	/* for a probe or bind (the special entry), and for the beacon */
+#define RESERVED_ENTRIES 1	/* the special entry: for a probe or bind, and at the end for the beacon */
 
 /* Requests posted with one doorbell. */
 struct chain {
@@ -471,6 +471,22 @@ int rc_rma(struct rc *rc, const struct rc_rma *ops, uint32_t n)
 	return ret;
 }
 
+static void count_as_drained(struct rc *rc)
+{
+	rc->drained = true;
+	rc->needs_last_wqe = false;
+}
+
+/* A QP that takes no beacon, because it is still in RESET or INIT, has nothing outstanding. */
+static void post_beacon(struct rc *rc)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+
+	wr.wr_id = make_id(rc, WR_BEACON, EP_NO_BUF, 0, true);
+	if (post(rc, &wr, 1, 1, 1, &bad))
+		count_as_drained(rc);
+}
+
 int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 {
 	switch (w->type) {
@@ -489,6 +505,8 @@ int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 	case WR_BIND:
 	case WR_PROBE:
 		rc->special_busy = false;
+		if (rc->draining && !rc->abandoned)
+			post_beacon(rc);
 		break;
 	case WR_RECV:
 		break;
@@ -501,8 +519,6 @@ int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 void rc_drain(struct rc *rc)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
-	int ret;
 
 	if (rc->draining || rc->slot == QP_POOL_NONE)
 		return;
@@ -512,16 +528,12 @@ void rc_drain(struct rc *rc)
 	rc->needs_last_wqe = ep_dev(rc->ep)->tells_last_wqe && rc->was_connected;
 	while (rc->waiting_head != EP_NO_BUF)
 		ep_buf_put(rc->ep, take_waiting(rc));
-	ret = ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE);
-	wr.wr_id = make_id(rc, WR_BEACON, EP_NO_BUF, 0, true);
-	if (!ret)
-		ret = -post(rc, &wr, 1, 1, 1, &bad);
-	if (ret) {
-		/* A QP still in RESET or INIT takes no sends and has nothing outstanding. */
-		log_debug("QP 0x%x needs no drain: %s", rc->qp->qp_num, strerror(ret));
-		rc->drained = true;
-		rc->needs_last_wqe = false;
-	}
+	if (rc->special_busy)
+		ep_await(rc->ep, rc->qp, 0); /* the queue is not armed if that failed when the request was posted */
+	if (ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE))
+		count_as_drained(rc);
+	else if (!rc->special_busy)
+		post_beacon(rc);
 }
 
 void rc_on_last_wqe(struct rc *rc)

@@ -30,10 +30,11 @@ struct rc;
 typedef void rc_on_broken_fn(struct rc *rc);
 
 /* Send queue entries that a connection needs: one for each credit, half as many again for replies whose completion was
- * not polled yet, one for a probe or a bind, and one for the beacon. */
+ * not polled yet, and the special entry: one for a probe or a bind, and at the end for the beacon. On Soft-RoCE a queue
+ * has a power of two of entries, one of which stays empty: with one credit, 3 entries take a page less than 4. */
 static inline uint32_t rc_sq_depth(uint32_t credits)
 {
-	return credits + (credits + 1) / 2 + 2;
+	return credits + (credits + 1) / 2 + 1;
 }
 
 struct rc {
@@ -54,7 +55,7 @@ struct rc {
 	uint16_t signal_at;		/* the same limit for messages; --signal-every can lower it */
 	uint16_t rma_unsignalled;	/* RMA requests posted since the last signalled RMA request */
 	bool may_write;			/* set by the owner: some messages will have a WRITE in front */
-	bool special_busy;		/* the entry for a probe or bind is in use */
+	bool special_busy;		/* a probe or bind is on the special entry */
 	bool draining;			/* in ERR; nothing is posted any more */
 	bool drained;			/* the beacon came back */
 	bool was_connected;		/* it reached RTR before it was drained: packets may be under way */
@@ -146,10 +147,11 @@ uint32_t rc_room(const struct rc *rc);
 int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 	__attribute__((warn_unused_result));
 
-/* Moves the QP to ERR, posts the beacon and frees the buffers of waiting messages, once. rc_is_drained becomes true
- * when all completions of the send side were polled and, if the device reports it (tells_last_wqe in struct dev), the
- * QP has returned what it took from the shared receive queue. A QP that cannot be moved, or takes no beacon because it
- * was never connected, counts as drained at once. The caller sets a deadline and then calls rc_abandon. */
+/* Moves the QP to ERR, frees the buffers of waiting messages, and posts the beacon: at once, or when a request on the
+ * special entry has completed. A second call does nothing. rc_is_drained becomes true when all completions of the send
+ * side were polled and, if the device reports it (tells_last_wqe in struct dev), the QP has returned what it took from
+ * the shared receive queue. A QP that cannot be moved, or takes no beacon because it was never connected, counts as
+ * drained at once. The caller sets a deadline and then calls rc_abandon. */
 void rc_drain(struct rc *rc);
 /* Call on ASYNC_QP_LAST_WQE of this connection's QP, at any time. rc_is_drained may be true afterwards. */
 void rc_on_last_wqe(struct rc *rc);

@@ -263,8 +263,8 @@ static void run_credits(uint32_t credits, uint32_t length, uint64_t *seed)
 		/* The peer cannot have answered more messages than were put on the wire. */
 		while (burst-- && sent - n_posts() < credits && bufs_free() > 0)
 			assert_int_equal(send_number(sent++, length), 0);
-		assert_true(rc.sq_used <= depth - 2);
-		assert_true(fake_qp_outstanding(rc.qp) <= depth - 2);
+		assert_true(rc.sq_used <= depth - 1);
+		assert_true(fake_qp_outstanding(rc.qp) <= depth - 1);
 		fake_complete_sends(rc.qp, (uint32_t)(unit_random(seed) % (credits + 1)),
 				    IBV_WC_SUCCESS);
 		if (unit_random(seed) % 3 == 0) {
@@ -573,7 +573,7 @@ static void run_writes(uint32_t credits, uint32_t length, uint32_t every, uint64
 		for (; burst && sent - answered < credits && bufs_free() > 0; burst--, sent++)
 			assert_int_equal(sent % every ? send_number(sent, length) :
 							write_send_number(sent, 300, length), 0);
-		assert_true(fake_qp_outstanding(rc.qp) <= depth - 2);
+		assert_true(fake_qp_outstanding(rc.qp) <= depth - 1);
 		fake_complete_sends(rc.qp, (uint32_t)(unit_random(seed) % (2 * credits + 1)), IBV_WC_SUCCESS);
 		if (unit_random(seed) % 3 == 0) {
 			verbs_rig_wake();
@@ -764,13 +764,40 @@ TEST(send_imm__number__in_the_request)
 	assert_int_equal(last_post()->length, 1);
 }
 
-TEST(special__message_queue_full__still_has_its_entry_and_so_has_the_beacon)
+TEST(special__message_queue_full__still_has_its_entry)
 {
 	open_rc(4);
 	send_numbers(0, 20, 100);
 	assert_int_equal(rc_probe(&rc), 0);
-	assert_int_equal(fake_qp_outstanding(rc.qp), rc_sq_depth(4) - 1);
+	assert_int_equal(fake_qp_outstanding(rc.qp), rc_sq_depth(4));
 	assert_all_released();
+}
+
+TEST(drain__special_entry_busy__beacon_when_it_is_free)
+{
+	open_rc(4);
+	send_numbers(0, 20, 100);
+	assert_int_equal(rc_probe(&rc), 0);
+	rc_drain(&rc);
+	assert_int_equal(wr_unpack(last_post()->wr_id).type, WR_PROBE);
+	assert_int_equal(ep_process(rig.ep, rc_sq_depth(4)), rc_sq_depth(4));
+	assert_int_equal(wr_unpack(last_post()->wr_id).type, WR_BEACON);
+	assert_false(rc_is_drained(&rc));
+	verbs_rig_process();
+	assert_true(rc_is_drained(&rc));
+	assert_int_equal(bufs_free(), 256);
+	rc_release(&rc, 0, true);
+}
+
+TEST(drain__special_entry_busy_and_abandoned__no_beacon)
+{
+	open_rc(4);
+	assert_int_equal(rc_probe(&rc), 0);
+	rc_drain(&rc);
+	rc_abandon(&rc);
+	verbs_rig_process();
+	assert_int_equal(n_posts(), 1);
+	rc_release(&rc, 0, true);
 }
 
 TEST(drain__work_outstanding__drained_only_after_the_beacon)

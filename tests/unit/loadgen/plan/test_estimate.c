@@ -169,7 +169,7 @@ TEST(first__fewest_clients)
 	look(100);
 	estimate_reach(fill, NULL, rows, n);
 	assert_int_equal(rows[estimate_first(rows, n)].resource, ESTIMATE_ports);
-	base.server_host.available_bytes = 1 * GIB;
+	base.server_host.available_bytes = 0.5 * GIB;
 	look(100);
 	estimate_reach(fill, NULL, rows, n);
 	assert_int_equal(rows[estimate_first(rows, n)].resource, ESTIMATE_memory_bytes);
