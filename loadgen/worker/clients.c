@@ -237,10 +237,10 @@ static void on_lost(void *arg, struct client_conn *c, const struct fail *fail)
 	lose_client(k, wc);
 }
 
-bool clients_are_gone(const struct worker_stats *st)
+uint64_t clients_left(const struct worker_stats *st)
 {
 	return counter_get(&st->live) + counter_get(&st->leaving) + counter_get(&st->connecting) +
-	       counter_get(&st->parked) == 0;
+	       counter_get(&st->parked);
 }
 
 /* True if a client timed out on a rail on which none has connected: as there are other rails, no other client waits for

@@ -15,8 +15,8 @@ extern const struct client_ops clients_ops;
 
 /* Closes the connections of clients `from` to `to` - 1, and gives up all clients that wait to connect. */
 void clients_close(struct connector *k, uint32_t from, uint32_t to);
-/* True when no connection of the step is left. */
-bool clients_are_gone(const struct worker_stats *st);
+/* Number of the step's clients that still have a connection, or make one. */
+uint64_t clients_left(const struct worker_stats *st);
 /* Fails, with a timeout, the clients that still wait for a reply or a connection. */
 void clients_abandon(struct connector *k);
 

@@ -35,6 +35,11 @@
 #define BEAT_NS (100 * NS_PER_MS)
 #define START_CHUNK 256u	/* clients that start sending in one turn of the loop */
 #define CLOSE_CHUNK 64u		/* clients closed in one turn of the loop */
+/* Clients that may be closing before more are closed. Thousands at once lose each other's disconnect requests, and the
+ * server then learns only from its probes who has left. A portion whose peer is silent holds up the next one for
+ * CLOSE_WAIT_S. */
+#define CLOSING_MAX 256u
+#define CLOSE_WAIT_S 0.1
 
 struct worker {
 	struct worker_config cfg;
@@ -160,6 +165,19 @@ static void stop_pulse(struct worker *w)
 	ev_timer_stop(w->loop, &w->beat);
 }
 
+static void restart_chunk(struct worker *w, double after_s)
+{
+	ev_timer_stop(w->loop, &w->chunk);
+	ev_timer_set(&w->chunk, after_s, 0.);
+	ev_timer_start(w->loop, &w->chunk);
+}
+
+/* True if few of the clients that were told to close have not finished. */
+static bool closing_has_room(const struct worker *w)
+{
+	return clients_left(&w->stats) < w->connector.target - w->cursor + CLOSING_MAX;
+}
+
 /* Starts or closes the next portion of clients. The loop turns between portions, so that it stays responsive. */
 static void next_portion(struct worker *w)
 {
@@ -171,13 +189,10 @@ static void next_portion(struct worker *w)
 	for (uint32_t i = w->cursor; starts && i < end; i++)
 		traffic_start_client(&w->traffic.clients[i]);
 	w->cursor = end;
-	if (end < target) {
-		ev_timer_stop(w->loop, &w->chunk);
-		ev_timer_set(&w->chunk, 0., 0.);
-		ev_timer_start(w->loop, &w->chunk);
-	} else if (w->current.what == ORDER_TRAFFIC) {
+	if (end < target)
+		restart_chunk(w, starts ? 0. : CLOSE_WAIT_S);
+	else if (w->current.what == ORDER_TRAFFIC)
 		churn_start(&w->churn, w->of_all);
-	}
 }
 
 static void on_chunk(struct ev_loop *loop, ev_timer *t, int revents)
@@ -271,7 +286,7 @@ static bool is_fulfilled(const struct worker *w)
 	case ORDER_STOP:
 		return w->traffic.in_flight == 0 && counter_get(&w->stats.away) == 0;
 	case ORDER_DISCONNECT:
-		return w->cursor == w->connector.target && clients_are_gone(&w->stats);
+		return w->cursor == w->connector.target && clients_left(&w->stats) == 0;
 	case ORDER_MEASURE:
 		return !w->cfg.cfg->iterations || w->cursor == w->connector.target;
 	case ORDER_ABANDON:
@@ -329,6 +344,8 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 
 	(void)revents;
 	connector_more(&w->connector);
+	if (w->current.what == ORDER_DISCONNECT && w->cursor < w->connector.target && closing_has_room(w))
+		restart_chunk(w, 0.);
 	if (is_fulfilled(w))
 		fulfil(w);
 	tell_iterations(w);
