@@ -284,9 +284,23 @@ static bool count_tls(struct conn *c)
 	return false;
 }
 
+/* Returns a free object, one that was used before if there is one: memory of those never used is not touched. NULL: all
+ * are in use. */
+static struct conn *find_free(struct shard *s)
+{
+	if (TAILQ_EMPTY(&s->lists[CONN_ST_FREE]) && s->conns_used < s->cfg->shard_conns) {
+		struct conn *c = &s->conns[s->conns_used];
+
+		c->index = s->conns_used++;
+		c->shard = s;
+		TAILQ_INSERT_TAIL(&s->lists[CONN_ST_FREE], c, entry);
+	}
+	return TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
+}
+
 int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 {
-	struct conn *c = TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
+	struct conn *c = find_free(s);
 	int ret;
 
 	if (!c) {
@@ -330,7 +344,7 @@ void conn_close_tls(struct conn *c)
 int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out)
 {
 	struct shard *s = c->shard;
-	struct conn *next = TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
+	struct conn *next = find_free(s);
 	struct tls *tls;
 
 	if (!next) {

@@ -62,14 +62,20 @@ struct waiting {
 
 struct waiting *listen_make_waiting(struct shard *s)
 {
-	/* One slot more than may wait: for a new socket while the shard decides which one to turn away. */
-	uint32_t n = s->cfg->shard_waiting + 1;
-	struct waiting *all = calloc(n, sizeof(*all));
-
 	TAILQ_INIT(&s->listen.free);
-	for (uint32_t i = 0; all && i < n; i++)
-		TAILQ_INSERT_TAIL(&s->listen.free, &all[i], entry);
-	return all;
+	/* One slot more than may wait: for a new socket while the shard decides which one to turn away. */
+	return calloc(s->cfg->shard_waiting + 1, sizeof(struct waiting));
+}
+
+/* Returns a free slot, one that was used before if there is one: memory of those never used is not touched. */
+static struct waiting *find_free(struct shard *s)
+{
+	if (TAILQ_EMPTY(&s->listen.free)) {
+		struct waiting *w = &s->listen.waiting[s->listen.slots_used++];
+
+		TAILQ_INSERT_TAIL(&s->listen.free, w, entry);
+	}
+	return TAILQ_FIRST(&s->listen.free);
 }
 
 /* --max-handshakes bounds descriptors: a TLS connection counts until it is closed, not only while it shakes hands. */
@@ -308,7 +314,7 @@ static void settle(struct shard *s)
 /* Returns false, and closes the socket, if its address already has --max-per-address connections. */
 static bool begin_waiting(struct shard *s, int fd, const struct addr *peer)
 {
-	struct waiting *w = TAILQ_FIRST(&s->listen.free);
+	struct waiting *w = find_free(s);
 	uint64_t network = addr_network(peer);
 	uint32_t most = server_config_per_address(s->cfg);
 

@@ -30,7 +30,8 @@ struct listen_state {
 	uint64_t not_before_ns;
 	uint64_t crowd_log_ns;		/* earliest time of the next log line about an address that has too many */
 	struct waiting *waiting;	/* slots for accepted sockets that wait for room */
-	struct waiting_list free;
+	uint32_t slots_used;		/* of `waiting`: the first ones, which were used at least once */
+	struct waiting_list free;	/* those of them that are free */
 	uint32_t n_waiting;
 	uint64_t cut_from_ns;		/* start of the unspent budget of may_cut */
 	uint64_t look_not_before_ns;	/* earliest time to look again for a connection to evict */
@@ -39,7 +40,7 @@ struct listen_state {
 /* Binds the shard's RDMA port and TLS socket. If the system is to choose the TLS port, the first shard of all decides
  * it. 0 or -errno, with a line in `err`. */
 int listen_open(struct shard *s, char *err, size_t err_size) __attribute__((warn_unused_result));
-/* Allocates the slots of waiting sockets, all of them free; the caller frees the memory. NULL: out of memory. */
+/* Allocates the slots of waiting sockets; the caller frees the memory. NULL: out of memory. */
 struct waiting *listen_make_waiting(struct shard *s);
 /* Starts accepting. */
 void listen_start(struct shard *s);

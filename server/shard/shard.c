@@ -372,11 +372,6 @@ static int make_tables(struct shard *s)
 	TAILQ_INIT(&s->ready[0]);
 	TAILQ_INIT(&s->ready[1]);
 	s->counts[CONN_ST_FREE] = cfg->shard_conns;
-	for (uint32_t i = 0; i < cfg->shard_conns; i++) {
-		s->conns[i].index = i;
-		s->conns[i].shard = s;
-		TAILQ_INSERT_TAIL(&s->lists[CONN_ST_FREE], &s->conns[i], entry);
-	}
 	return 0;
 }
 

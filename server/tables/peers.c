@@ -39,18 +39,24 @@ struct peers {
 	uint32_t bits;			/* 2^bits chains */
 	struct peer_list *chains, free;
 	struct peer *all;
+	uint32_t max, used;		/* entries of `all`; the first `used` were used at least once */
 	struct ranks ranks[PEERS_KIND_N];
 	struct peer_list *turns;	/* [n]: addresses with waiting sockets and n PEERS_TLS */
 	uint32_t least;			/* every list of `turns` below this one is empty */
 };
 
+/* The lists are zero, so that those never used take no memory: TAILQ_EMPTY and TAILQ_FOREACH find such a list empty, and
+ * list_of makes it ready for insertion. */
 static struct peer_list *lists_new(size_t n)
 {
-	struct peer_list *lists = malloc(n * sizeof(*lists));
+	return calloc(n, sizeof(struct peer_list));
+}
 
-	for (size_t i = 0; lists && i < n; i++)
-		TAILQ_INIT(&lists[i]);
-	return lists;
+static struct peer_list *list_of(struct peer_list *l)
+{
+	if (!l->tqh_last)
+		TAILQ_INIT(l);
+	return l;
 }
 
 static int make_table(struct peers *p, uint32_t max)
@@ -69,11 +75,7 @@ static int make_table(struct peers *p, uint32_t max)
 	if (!all || !p->chains || !p->all || !p->turns)
 		return -ENOMEM;
 	TAILQ_INIT(&p->free);
-	for (uint32_t i = 0; i < max; i++) {
-		for (int k = 0; k < PEERS_KIND_N; k++)
-			TAILQ_INIT(&p->all[i].shares[k].holds);
-		TAILQ_INSERT_TAIL(&p->free, &p->all[i], link);
-	}
+	p->max = max;
 	return auth_random(NULL, (uint8_t *)p->key, sizeof(p->key)) ? -EIO : 0;
 }
 
@@ -123,6 +125,20 @@ static struct peer *peer_find(const struct peers *p, uint64_t network)
 	return NULL;
 }
 
+/* Returns a free entry, one that was used before if there is one: memory of those never used is not touched. NULL: none
+ * is free. */
+static struct peer *find_free(struct peers *p)
+{
+	if (TAILQ_EMPTY(&p->free) && p->used < p->max) {
+		struct peer *x = &p->all[p->used++];
+
+		for (int k = 0; k < PEERS_KIND_N; k++)
+			TAILQ_INIT(&x->shares[k].holds);
+		TAILQ_INSERT_TAIL(&p->free, x, link);
+	}
+	return TAILQ_FIRST(&p->free);
+}
+
 /* Returns the entry of the address, a new one if it holds nothing yet. NULL: no entry is free. */
 static struct peer *peer_enter(struct peers *p, uint64_t network)
 {
@@ -130,13 +146,13 @@ static struct peer *peer_enter(struct peers *p, uint64_t network)
 
 	if (x)
 		return x;
-	x = TAILQ_FIRST(&p->free);
+	x = find_free(p);
 	if (!x)
 		return NULL;
 	TAILQ_REMOVE(&p->free, x, link);
 	x->network = network;
 	x->progress_ns = 0;
-	TAILQ_INSERT_TAIL(chain_of(p, network), x, link);
+	TAILQ_INSERT_TAIL(list_of(chain_of(p, network)), x, link);
 	return x;
 }
 
@@ -161,7 +177,7 @@ static void enter_turns(struct peers *p, struct peer *x)
 
 	if (!x->shares[PEERS_WAITING].n)
 		return;
-	TAILQ_INSERT_TAIL(&p->turns[n], x, turn);
+	TAILQ_INSERT_TAIL(list_of(&p->turns[n]), x, turn);
 	if (n < p->least)
 		p->least = n;
 }
@@ -178,7 +194,7 @@ static void set_rank(struct peers *p, enum peers_kind kind, struct peer *x, uint
 	if (s->n)
 		TAILQ_REMOVE(&r->by_count[s->n], x, shares[kind].rank);
 	if (n)
-		TAILQ_INSERT_TAIL(&r->by_count[n], x, shares[kind].rank);
+		TAILQ_INSERT_TAIL(list_of(&r->by_count[n]), x, shares[kind].rank);
 	s->n = n;
 	if (turns)
 		enter_turns(p, x);

@@ -275,6 +275,7 @@ SERVED_TEST(hello__another_was_announced_without_room__tls_ends_and_the_grant_st
 
 	peer_shake_hands(&p);
 	TAILQ_CONCAT(&kept, free, entry);
+	srv.shard->conns_used = srv.cfg.shard_conns;
 	ask_for_more(&p);
 	assert_int_equal(peer_answer(&p), 0);
 	c = server_only(CONN_ST_GRANTED);
