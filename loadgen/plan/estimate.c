@@ -171,17 +171,12 @@ void estimate_held(const struct estimate_in *in, struct held_row rows[HELD_N])
 	held_by_server(&in->server.size, &z, rows);
 }
 
-/* Memory that the server allocates in tables before the first client. */
-static double server_tables(const struct estimate_in *in, const struct sizes *z)
+/* Memory that the server's shards take before the first client. */
+static double server_shards(const struct estimate_in *in, const struct sizes *z)
 {
 	const struct sizes_server *s = &in->server.size;
-	uint64_t shards = s->rails * s->threads, least = sizes_server_fds(s);
-	uint64_t fds = MAX(bound(in->server_host.nofile), least);
-	double conns = (double)z->clients + (double)s->max_handshakes;
-	double waiting = sizes_waiting(z->clients, fds - least, shards);
 
-	return (double)shards * (conns * MEMORY_SERVER_CONN_BYTES + waiting * MEMORY_SERVER_WAITING_BYTES +
-				 z->qps * MEMORY_POOL_SLOT_BYTES + MEMORY_SHARD_BYTES);
+	return (double)(s->rails * s->threads) * (z->qps * MEMORY_POOL_SLOT_BYTES + MEMORY_SHARD_BYTES);
 }
 
 /* Expected resident pages of the PSN registry, a bitmap in which each connection sets two random bits. */
@@ -239,7 +234,7 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 	memory_add(&e->use, rails * n, memory_of_connection(h->driver));
 	rss = e->use.shared + e->use.process + rails * n * MEMORY_SERVER_CLIENT_BYTES +
 	      connecting(in) * MEMORY_TLS_BYTES + psn_registry(rails * n) + of_regions * region;
-	rss += s->own ? MEMORY_SERVER_BYTES + server_tables(in, &z) + slab : s->rss_bytes;
+	rss += s->own ? MEMORY_SERVER_BYTES + server_shards(in, &z) + slab : s->rss_bytes;
 	end_set_memory(e, in, h, rss, s->own ? 0 : s->rss_bytes, h->kernel_bytes);
 }
 
@@ -260,7 +255,7 @@ static void server_needs_sockets(const struct estimate_in *in, struct end *e)
 	if (s->own)
 		end_set(e, ESTIMATE_fds_at_start, (double)sizes_server_fds(&s->size), h->nofile);
 	e->use.kernel += n * MEMORY_SOCKET_KERNEL_BYTES;
-	rss += s->own ? MEMORY_SERVER_BYTES + server_tables(in, &z) : s->rss_bytes;
+	rss += s->own ? MEMORY_SERVER_BYTES + server_shards(in, &z) : s->rss_bytes;
 	end_set_memory(e, in, h, rss, s->own ? 0 : s->rss_bytes, h->kernel_bytes);
 }
 
