@@ -334,7 +334,7 @@ static void on_sent(struct client_ctx *ctx, const struct ibv_wc *wc, const struc
 	} else if (c->awaits_close && c->draining && rc_is_idle(&c->link.rc)) {
 		/* The server has said goodbye first, and has ours now. */
 		client_end_wait(c);
-	} else if (w->type == WR_BEACON)
+	} else if (rc_may_end_drain(w))
 		client_try_finish(c);
 	else if (w->type == WR_RMA && w->buf)
 		on_rma(c, w->buf);

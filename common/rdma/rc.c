@@ -477,7 +477,7 @@ static void count_as_drained(struct rc *rc)
 	rc->needs_last_wqe = false;
 }
 
-/* A QP that takes no beacon, because it is still in RESET or INIT, has nothing outstanding. */
+/* A QP that takes no beacon is still in RESET or INIT and has nothing outstanding, or its device fails. */
 static void post_beacon(struct rc *rc)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
@@ -505,7 +505,7 @@ int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 	case WR_BIND:
 	case WR_PROBE:
 		rc->special_busy = false;
-		if (rc->draining && !rc->abandoned)
+		if (rc->draining && !rc->drained && !rc->abandoned)
 			post_beacon(rc);
 		break;
 	case WR_RECV:
@@ -519,6 +519,7 @@ int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 void rc_drain(struct rc *rc)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	int ret;
 
 	if (rc->draining || rc->slot == QP_POOL_NONE)
 		return;
@@ -529,10 +530,12 @@ void rc_drain(struct rc *rc)
 	while (rc->waiting_head != EP_NO_BUF)
 		ep_buf_put(rc->ep, take_waiting(rc));
 	if (rc->special_busy)
-		ep_await(rc->ep, rc->qp, 0); /* the queue is not armed if that failed when the request was posted */
-	if (ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE))
+		ep_await(rc->ep, rc->qp, 0); /* arming may have failed then; now the flush is to raise an event */
+	ret = ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE);
+	if (ret) {
+		log_debug("QP 0x%x cannot be moved to ERR: %s", rc->qp->qp_num, strerror(ret));
 		count_as_drained(rc);
-	else if (!rc->special_busy)
+	} else if (!rc->special_busy)
 		post_beacon(rc);
 }
 

@@ -30,8 +30,9 @@ struct rc;
 typedef void rc_on_broken_fn(struct rc *rc);
 
 /* Send queue entries that a connection needs: one for each credit, half as many again for replies whose completion was
- * not polled yet, and the special entry: one for a probe or a bind, and at the end for the beacon. On Soft-RoCE a queue
- * has a power of two of entries, one of which stays empty: with one credit, 3 entries take a page less than 4. */
+ * not polled yet, and the special entry: one for a probe or a bind, and at the end for the beacon. Soft-RoCE
+ * rounds a queue up to a power of two and keeps one entry empty, so with one credit 3 entries take a page less than 4
+ * would. */
 static inline uint32_t rc_sq_depth(uint32_t credits)
 {
 	return credits + (credits + 1) / 2 + 1;
@@ -56,7 +57,7 @@ struct rc {
 	uint16_t rma_unsignalled;	/* RMA requests posted since the last signalled RMA request */
 	bool may_write;			/* set by the owner: some messages will have a WRITE in front */
 	bool special_busy;		/* a probe or bind is on the special entry */
-	bool draining;			/* in ERR; nothing is posted any more */
+	bool draining;			/* in ERR; only the beacon may still be posted */
 	bool drained;			/* the beacon came back */
 	bool was_connected;		/* it reached RTR before it was drained: packets may be under way */
 	bool peer_unaware;		/* set by the owner: the peer was never told the number, so none are */
@@ -146,6 +147,12 @@ uint32_t rc_room(const struct rc *rc);
  */
 int rc_on_send_wc(struct rc *rc, const struct ibv_wc *wc, const struct wr *w)
 	__attribute__((warn_unused_result));
+
+/* True if rc_is_drained may have become true with this completion: that of a probe or bind can post the beacon. */
+static inline bool rc_may_end_drain(const struct wr *w)
+{
+	return w->type == WR_BEACON || w->type == WR_PROBE || w->type == WR_BIND;
+}
 
 /* Moves the QP to ERR, frees the buffers of waiting messages, and posts the beacon: at once, or when a request on the
  * special entry has completed. A second call does nothing. rc_is_drained becomes true when all completions of the send

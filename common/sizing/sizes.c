@@ -36,6 +36,9 @@
 #define PAGE_BYTES UINT64_C(4096)
 /* OpenSSL's state of a connection, and a TLS record (RFC 8446, 5.1) that has arrived in part. */
 #define TLS_BYTES (37u << 10)
+/* An object of a connection or a socket that waits for a place, its session, and an entry for its address. */
+#define CONN_BYTES 1792u
+#define WAITING_BYTES 512u
 
 struct sizes_device sizes_of_device(const struct dev *dev)
 {
@@ -153,6 +156,9 @@ void held_by_server(const struct sizes_server *s, const struct sizes *shard, str
 	bool rdma = s->transport_mask & 1u << TRANSPORT_RDMA, tls = s->transport_mask & 1u << TRANSPORT_TLS;
 	bool sockets = tls || s->transport_mask & 1u << TRANSPORT_TCP;
 
+	out[HELD_OBJECTS] = (struct held_row){ "connection objects and waiting sockets", "shard", shards,
+					       (shard->clients + s->max_handshakes) * CONN_BYTES +
+					       MAX(shard->clients, WAITING_WANTED) * (uint64_t)WAITING_BYTES };
 	out[HELD_REGISTERED] = (struct held_row){ "registered message buffers", "shard", rdma ? shards : 0,
 						  rdma ? shard->slab_bytes : 0 };
 	out[HELD_REGIONS] = (struct held_row){ "regions", "client", rdma ? clients : 0,

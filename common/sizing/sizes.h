@@ -90,6 +90,7 @@ uint32_t sizes_waiting(uint32_t clients, uint64_t spare_fds, uint64_t shards);
 /* The kinds of memory that peers can make a server hold. docs/security.md ("Memory that peers
  * can take") explains each row. Socket memory of the kernel is not included: net.ipv4.tcp_mem limits it. */
 enum {
+	HELD_OBJECTS,		/* resident from their first use */
 	HELD_REGISTERED,	/* receive buffers for RDMA; resident from the start */
 	HELD_REGIONS,
 	HELD_SOCKET_BUFFERS,	/* resident only while they are used (ep_trim) */

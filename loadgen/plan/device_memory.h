@@ -17,12 +17,13 @@
  * generator also the histograms of a step. */
 #define MEMORY_SERVER_BYTES (13.5 * 1048576)
 #define MEMORY_GENERATOR_BYTES 24217248.0
-/* Loop, TLS context and stack: of a shard, with its histograms, and of a worker on one rail. Tables are extra. */
+/* Loop, TLS context and stack: of a shard, with its histograms, and of a worker on one rail. The pool of queue pairs is
+ * extra. */
 #define MEMORY_SHARD_BYTES 1481305.6
 #define MEMORY_WORKER_BYTES 104857.6
 /* Kernel memory of a process: lists of free pages, stacks, page tables. */
 #define MEMORY_PROCESS_KERNEL_BYTES (3 * 1048576.0)
-#define MEMORY_POOL_SLOT_BYTES 60.0	/* slot of a queue pair in a shard, used or not */
+#define MEMORY_POOL_SLOT_BYTES 60.0	/* slot of a queue pair in a shard or worker, used or not */
 /* A client: its objects, and memory that connecting leaves in the libraries. Generator: also operation times. */
 #define MEMORY_SERVER_CLIENT_BYTES 1900.0
 #define MEMORY_CLIENT_BYTES 3520.0

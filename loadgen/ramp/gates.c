@@ -446,7 +446,7 @@ static uint64_t others_late_ns(const struct ramp *r)
 		return r->phases[RAMP_DRAIN].timeout_s * NS_PER_S +
 		       (c->iterations || c->cycles ? counted_slack_ns(own_ns) : c->duration_ns);
 	case GATE_COUNTED:
-		return (r->phases[RAMP_DRAIN].timeout_s + r->phases[RAMP_DISCONNECT].timeout_s) * NS_PER_S;
+		return r->phases[RAMP_DRAIN].timeout_s * NS_PER_S + r->phases[RAMP_DISCONNECT].timeout_ns(r);
 	case GATE_READY:
 	case GATE_N:
 		break;

@@ -411,9 +411,14 @@ static void begin_disconnect(struct ramp *r)
 	advance_disconnect(r); /* if all devices failed, no order will ever be fulfilled */
 }
 
+static uint64_t disconnect_timeout_ns(const struct ramp *r)
+{
+	return 120 * NS_PER_S + r->current.step->target * 10 * NS_PER_MS;
+}
+
 static void on_disconnect_late(struct ramp *r)
 {
-	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "clients did not disconnect within 120 s");
+	outcome_stop(r->outcome, STOP_GENERATOR_FAILED, "clients did not disconnect in time");
 	hand_in(r);
 }
 
@@ -518,8 +523,8 @@ const struct phase order_phases[RAMP_N] = {
 			   .advance = advance_measure, .late = RAMP_DRAIN },
 	[RAMP_DRAIN] = { .name = "draining", .timeout_s = 15, .begin = begin_drain, .on_stats = on_drain_stats,
 			 .advance = advance_drain, .keeps = STEP_REPORT_END, .on_deadline = on_drain_late },
-	[RAMP_DISCONNECT] = { .name = "disconnecting", .timeout_s = 120, .begin = begin_disconnect,
-			      .advance = advance_disconnect, .on_deadline = on_disconnect_late },
+	[RAMP_DISCONNECT] = { .name = "disconnecting", .timeout_ns = disconnect_timeout_ns,
+			      .begin = begin_disconnect, .advance = advance_disconnect, .on_deadline = on_disconnect_late },
 	[RAMP_RESTORE] = { .name = "checking pools", .timeout_ns = restore_timeout_ns, .begin = ask_stats,
 			   .on_stats = on_restore_stats, .keeps = STEP_REPORT_AFTER, .on_deadline = on_restore_late },
 	[RAMP_FOLLOW_UP] = { .name = "connecting alone", .timeout_s = 60, .begin = begin_alone,

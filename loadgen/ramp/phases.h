@@ -42,7 +42,7 @@ enum ramp_phase {
 	RAMP_MEASURE,		/* waits for --duration, or for --cycles or --iterations */
 	RAMP_DRAIN,		/* waits for operations in flight, clients that are away, and the server's counters;
 				 * 15 s, then clients that are still busy or away are given up */
-	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s */
+	RAMP_DISCONNECT,	/* waits until all clients are gone; 120 s and 10 ms per client */
 	RAMP_RESTORE,		/* waits until the server's pools are restored; 40 s, longer with --churn or --phased */
 	RAMP_FOLLOW_UP,		/* as RAMP_FLOOR, after a step that did not hold all its clients, and after the last */
 	RAMP_GATE,		/* waits for the other hosts (`gate`); hosts that miss its deadline are removed */

@@ -483,11 +483,16 @@ static void for_each_conn(const struct connector *k, struct wclient *wc, void (*
 		f(being_made);
 }
 
-void clients_close(struct connector *k, uint32_t from, uint32_t to)
+uint32_t clients_close(struct connector *k, uint32_t from, uint32_t to)
 {
+	uint32_t n = 0;
+
 	forget_waiting(k);
-	for (; from < to; from++)
+	for (; from < to; from++) {
+		n += k->traffic->clients[from].open > 0;
 		for_each_conn(k, &k->traffic->clients[from], client_close);
+	}
+	return n;
 }
 
 static void time_out(struct client_conn *c)

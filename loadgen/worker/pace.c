@@ -10,6 +10,7 @@
 #include "common/wire/frame.h"
 
 #define WINDOW_START 8
+#define LEAVING_CHUNK 64u	/* clients told to leave in one turn of the loop */
 
 void pace_init(struct pace *p, uint32_t limit)
 {
@@ -78,4 +79,33 @@ bool pace_is_congestion(const struct fail *f)
 		break;
 	}
 	return false;
+}
+
+void leaving_begin(struct leaving *l, uint64_t left)
+{
+	*l = (struct leaving){ .at_start = left, .then = left };
+}
+
+/* Clients that were told to leave and still have a connection. Those that were lost before they were told count as some
+ * of them that have left. */
+static uint64_t still_leaving(const struct leaving *l, uint64_t left)
+{
+	uint64_t gone = left < l->at_start ? l->at_start - left : 0;
+
+	return l->told > gone ? l->told - gone : 0;
+}
+
+bool leaving_has_room(const struct leaving *l, uint64_t left)
+{
+	return still_leaving(l, left) < LEAVING_MAX;
+}
+
+uint32_t leaving_portion(struct leaving *l, uint64_t left)
+{
+	bool some_left = left < l->then;
+
+	l->then = left;
+	if (leaving_has_room(l, left))
+		return LEAVING_CHUNK;
+	return some_left ? 0 : LEAVING_MAX;
 }

@@ -34,12 +34,7 @@
 #define PUBLISH_S 0.01
 #define BEAT_NS (100 * NS_PER_MS)
 #define START_CHUNK 256u	/* clients that start sending in one turn of the loop */
-#define CLOSE_CHUNK 64u		/* clients closed in one turn of the loop */
-/* Clients that may be closing before more are closed. Thousands at once lose each other's disconnect requests, and the
- * server then learns only from its probes who has left. A portion whose peer is silent holds up the next one for
- * CLOSE_WAIT_S. */
-#define CLOSING_MAX 256u
-#define CLOSE_WAIT_S 0.1
+#define LEAVE_WAIT_S 0.1	/* after which others leave if nobody has left */
 
 struct worker {
 	struct worker_config cfg;
@@ -60,6 +55,7 @@ struct worker {
 	struct order current;		/* the order being carried out; ORDER_NONE: all are fulfilled */
 	uint32_t of_all;		/* clients of all workers in this step */
 	uint32_t cursor;		/* the client that starts sending, or is closed, next */
+	struct leaving leaving;		/* with ORDER_DISCONNECT */
 	ev_timer chunk;			/* fires when the next portion of clients is to start or close */
 
 	struct pulse pulse;		/* on from the start of measuring until no operation is in flight */
@@ -172,25 +168,26 @@ static void restart_chunk(struct worker *w, double after_s)
 	ev_timer_start(w->loop, &w->chunk);
 }
 
-/* True if few of the clients that were told to close have not finished. */
-static bool closing_has_room(const struct worker *w)
+static void tell_more_to_leave(struct worker *w)
 {
-	return clients_left(&w->stats) < w->connector.target - w->cursor + CLOSING_MAX;
+	uint32_t end = MIN(w->cursor + leaving_portion(&w->leaving, clients_left(&w->stats)), w->connector.target);
+
+	w->leaving.told += clients_close(&w->connector, w->cursor, end);
+	w->cursor = end;
+	if (end < w->connector.target)
+		restart_chunk(w, LEAVE_WAIT_S);
 }
 
-/* Starts or closes the next portion of clients. The loop turns between portions, so that it stays responsive. */
-static void next_portion(struct worker *w)
+/* Starts the next portion of clients. The loop turns between portions, so that it stays responsive. */
+static void start_more(struct worker *w)
 {
-	bool starts = w->current.what != ORDER_DISCONNECT;
-	uint32_t target = w->connector.target, end = MIN(w->cursor + (starts ? START_CHUNK : CLOSE_CHUNK), target);
+	uint32_t target = w->connector.target, end = MIN(w->cursor + START_CHUNK, target);
 
-	if (!starts)
-		clients_close(&w->connector, w->cursor, end);
-	for (uint32_t i = w->cursor; starts && i < end; i++)
+	for (uint32_t i = w->cursor; i < end; i++)
 		traffic_start_client(&w->traffic.clients[i]);
 	w->cursor = end;
 	if (end < target)
-		restart_chunk(w, starts ? 0. : CLOSE_WAIT_S);
+		restart_chunk(w, 0.);
 	else if (w->current.what == ORDER_TRAFFIC)
 		churn_start(&w->churn, w->of_all);
 }
@@ -201,8 +198,10 @@ static void on_chunk(struct ev_loop *loop, ev_timer *t, int revents)
 
 	(void)loop;
 	(void)revents;
-	if (w->current.what == ORDER_TRAFFIC || w->current.what == ORDER_MEASURE || w->current.what == ORDER_DISCONNECT)
-		next_portion(w);
+	if (w->current.what == ORDER_TRAFFIC || w->current.what == ORDER_MEASURE)
+		start_more(w);
+	else if (w->current.what == ORDER_DISCONNECT)
+		tell_more_to_leave(w);
 }
 
 static void begin_step(struct worker *w, const struct worker_task *task)
@@ -228,14 +227,14 @@ static void execute(struct worker *w, const struct order *o)
 	case ORDER_TRAFFIC:
 		settings_log(&w->traffic);
 		w->traffic.on = true;
-		next_portion(w);
+		start_more(w);
 		break;
 	case ORDER_MEASURE:
 		traffic_measure(&w->traffic);
 		lanes_measure(&w->traffic);
 		start_pulse(w);
 		if (w->cfg.cfg->iterations)
-			next_portion(w);
+			start_more(w);
 		break;
 	case ORDER_STOP:
 		lanes_publish_times(&w->traffic);
@@ -252,7 +251,8 @@ static void execute(struct worker *w, const struct order *o)
 		w->traffic.on = false;
 		churn_stop(&w->churn);
 		connector_stop(&w->connector, CONNECT_CLOSE);
-		next_portion(w);
+		leaving_begin(&w->leaving, clients_left(&w->stats));
+		tell_more_to_leave(w);
 		break;
 	case ORDER_QUIT:
 		pump_break(client_pump(w->connector.rails[0].ctx));
@@ -344,7 +344,8 @@ static void on_turn_end(struct ev_loop *loop, ev_prepare *p, int revents)
 
 	(void)revents;
 	connector_more(&w->connector);
-	if (w->current.what == ORDER_DISCONNECT && w->cursor < w->connector.target && closing_has_room(w))
+	if (w->current.what == ORDER_DISCONNECT && w->cursor < w->connector.target &&
+	    leaving_has_room(&w->leaving, clients_left(&w->stats)))
 		restart_chunk(w, 0.);
 	if (is_fulfilled(w))
 		fulfil(w);

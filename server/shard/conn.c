@@ -284,9 +284,9 @@ static bool count_tls(struct conn *c)
 	return false;
 }
 
-/* Returns a free object, one that was used before if there is one: memory of those never used is not touched. NULL: all
- * are in use. */
-static struct conn *find_free(struct shard *s)
+/* Returns a free object, or NULL if all are in use. Prefers one that was used before, so that objects never used take no
+ * memory. */
+static struct conn *find_free_conn(struct shard *s)
 {
 	if (TAILQ_EMPTY(&s->lists[CONN_ST_FREE]) && s->conns_used < s->cfg->shard_conns) {
 		struct conn *c = &s->conns[s->conns_used];
@@ -300,7 +300,7 @@ static struct conn *find_free(struct shard *s)
 
 int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 {
-	struct conn *c = find_free(s);
+	struct conn *c = find_free_conn(s);
 	int ret;
 
 	if (!c) {
@@ -344,7 +344,7 @@ void conn_close_tls(struct conn *c)
 int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out)
 {
 	struct shard *s = c->shard;
-	struct conn *next = find_free(s);
+	struct conn *next = find_free_conn(s);
 	struct tls *tls;
 
 	if (!next) {

@@ -28,7 +28,7 @@ struct msg_tags;
 struct shard;
 
 enum conn_state {
-	CONN_ST_FREE,		/* in the shard's free list; owns nothing */
+	CONN_ST_FREE,		/* owns nothing; in the shard's free list, or never used and in no list */
 	CONN_ST_TLS_ACCEPT,	/* waits for the TLS handshake; owns the TLS session; --handshake-timeout */
 	CONN_ST_HELLO,		/* waits for the first frame; --handshake-timeout for all HELLOs of a client, or
 				 * --session-timeout if the TLS connection has bootstrapped another connection */

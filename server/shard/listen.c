@@ -67,8 +67,8 @@ struct waiting *listen_make_waiting(struct shard *s)
 	return calloc(s->cfg->shard_waiting + 1, sizeof(struct waiting));
 }
 
-/* Returns a free slot, one that was used before if there is one: memory of those never used is not touched. */
-static struct waiting *find_free(struct shard *s)
+/* Returns a free slot. Prefers one that was used before, so that slots never used take no memory. */
+static struct waiting *find_free_slot(struct shard *s)
 {
 	if (TAILQ_EMPTY(&s->listen.free)) {
 		struct waiting *w = &s->listen.waiting[s->listen.slots_used++];
@@ -314,7 +314,7 @@ static void settle(struct shard *s)
 /* Returns false, and closes the socket, if its address already has --max-per-address connections. */
 static bool begin_waiting(struct shard *s, int fd, const struct addr *peer)
 {
-	struct waiting *w = find_free(s);
+	struct waiting *w = find_free_slot(s);
 	uint64_t network = addr_network(peer);
 	uint32_t most = server_config_per_address(s->cfg);
 

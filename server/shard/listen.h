@@ -30,8 +30,8 @@ struct listen_state {
 	uint64_t not_before_ns;
 	uint64_t crowd_log_ns;		/* earliest time of the next log line about an address that has too many */
 	struct waiting *waiting;	/* slots for accepted sockets that wait for room */
-	uint32_t slots_used;		/* of `waiting`: the first ones, which were used at least once */
-	struct waiting_list free;	/* those of them that are free */
+	uint32_t slots_used;		/* the first ones of `waiting`, used at least once */
+	struct waiting_list free;	/* free slots among them */
 	uint32_t n_waiting;
 	uint64_t cut_from_ns;		/* start of the unspent budget of may_cut */
 	uint64_t look_not_before_ns;	/* earliest time to look again for a connection to evict */

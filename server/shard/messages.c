@@ -400,7 +400,7 @@ static void on_sent(struct shard *s, const struct ibv_wc *wc, const struct wr *w
 			conn_fail(c, FAIL_WC_STATUS, wc->status ? (int)wc->status : IBV_WC_LOC_QP_OP_ERR);
 	} else if (c->left && c->state == CONN_ST_LIVE && rc_is_idle(&c->link.rc)) {
 		conn_close(c, CLOSE_PEER_LEFT);
-	} else if (w->type == WR_BEACON)
+	} else if (rc_may_end_drain(w))
 		conn_try_finish(c);
 }
 

@@ -122,7 +122,7 @@ static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
 	uint32_t upto = (uint32_t)(++s->probing.slice * s->cfg->shard_conns / slices);
 
 	(void)revents;
-	for (; s->probing.next < upto; s->probing.next++)
+	for (; s->probing.next < MIN(upto, s->conns_used); s->probing.next++)
 		probe_one(s, &s->conns[s->probing.next]);
 	if (s->probing.slice >= slices)
 		s->probing.slice = s->probing.next = 0;

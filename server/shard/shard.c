@@ -490,7 +490,7 @@ static void release_resting(struct shard *s)
 /* Ends the connections that are left when the drain timed out or the device failed. */
 static void abandon_conns(struct shard *s)
 {
-	for (uint32_t i = 0; i < s->cfg->shard_conns; i++)
+	for (uint32_t i = 0; i < s->conns_used; i++)
 		if (s->conns[i].state != CONN_ST_FREE)
 			conn_abandon(&s->conns[i]);
 }

@@ -125,7 +125,7 @@ struct shard {
 	struct auth_mac *mac;
 
 	struct conn *conns;
-	uint32_t conns_used;		/* the first ones, which were used at least once; the others are in no list */
+	uint32_t conns_used;		/* the first ones, used at least once; the others are zero, in no list */
 	struct conn_list lists[CONN_ST_N];	/* by state */
 	uint32_t counts[CONN_ST_N];	/* connections in each state */
 	/* Connections waiting for boot_serve_next, which takes one of each list in turn, first come first served: [1]

@@ -125,9 +125,9 @@ static struct peer *peer_find(const struct peers *p, uint64_t network)
 	return NULL;
 }
 
-/* Returns a free entry, one that was used before if there is one: memory of those never used is not touched. NULL: none
- * is free. */
-static struct peer *find_free(struct peers *p)
+/* Returns a free entry, or NULL if none is free. Prefers one that was used before, so that entries never used take no
+ * memory. */
+static struct peer *find_free_entry(struct peers *p)
 {
 	if (TAILQ_EMPTY(&p->free) && p->used < p->max) {
 		struct peer *x = &p->all[p->used++];
@@ -146,7 +146,7 @@ static struct peer *peer_enter(struct peers *p, uint64_t network)
 
 	if (x)
 		return x;
-	x = find_free(p);
+	x = find_free_entry(p);
 	if (!x)
 		return NULL;
 	TAILQ_REMOVE(&p->free, x, link);

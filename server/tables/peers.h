@@ -2,7 +2,7 @@
 /* Counts connections by the address they come from, and finds the address that has the most.
  *
  * An address is an IPv4 address or an IPv6 /64 (addr_network). The table has an entry for an address while it holds
- * something. All memory is allocated at the start, so peers cannot make the table grow. All calls take constant time,
+ * something. The table's size is fixed at the start, so peers cannot make it grow; an entry takes memory from its first use. All calls take constant time,
  * except that peers_next may look at as many lists as an address can have TLS connections. The hash is keyed with
  * random numbers, so peers cannot choose addresses that share a chain.
  *

@@ -58,7 +58,7 @@ int link_new(struct rogue *r, struct link *l)
 
 int link_new_sized(struct rogue *r, struct link *l, uint32_t messages, uint32_t receives, uint32_t buf_bytes)
 {
-	struct ep_config ep = { .dev = &r->dev, .max_qps = 1, .sq_depth = messages + 2,
+	struct ep_config ep = { .dev = &r->dev, .max_qps = 1, .sq_depth = messages + 1,
 				.recv_depth = receives, .spare_bufs = messages + SPARE_BUFS,
 				.buf_bytes = buf_bytes, .spin = true };
 	struct qp_pool_config qp = { .max = 1, .reserve = 0 };

@@ -789,6 +789,29 @@ TEST(drain__special_entry_busy__beacon_when_it_is_free)
 	rc_release(&rc, 0, true);
 }
 
+TEST(drain__special_entry_busy_and_beacon_refused__drained)
+{
+	open_rc(4);
+	assert_int_equal(rc_probe(&rc), 0);
+	rc_drain(&rc);
+	fake_fail_next("ibv_post_send", EINVAL);
+	verbs_rig_process();
+	assert_true(rc_is_drained(&rc));
+	rc_release(&rc, 0, true);
+}
+
+TEST(drain__special_entry_busy_and_qp_not_moved__drained_without_a_beacon)
+{
+	open_rc(4);
+	assert_int_equal(rc_probe(&rc), 0);
+	fake_fail_next("ibv_modify_qp", EINVAL);
+	rc_drain(&rc);
+	assert_true(rc_is_drained(&rc));
+	complete(1, IBV_WC_SUCCESS);
+	assert_int_equal(n_posts(), 1);
+	rc_release(&rc, 0, true);
+}
+
 TEST(drain__special_entry_busy_and_abandoned__no_beacon)
 {
 	open_rc(4);

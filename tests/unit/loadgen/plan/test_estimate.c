@@ -150,7 +150,7 @@ TEST(alone__rest_when_they_left)
 	assert_true(needed(ESTIMATE_ports, ESTIMATE_GENERATOR) == ports + 10);
 }
 
-/* A thread has histograms and tables of its own. */
+/* A thread has histograms and a pool of queue pairs of its own. */
 TEST(rss__grows_with_threads)
 {
 	double server, generator;

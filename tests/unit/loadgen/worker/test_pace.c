@@ -77,6 +77,50 @@ TEST(congestion__for_ever__one_is_always_made)
 	assert_int_equal(pace_window(&p), 2);
 }
 
+TEST(leaving__all_leave__no_more_than_the_limit_at_once)
+{
+	uint64_t told = 0, left = 1000;
+	struct leaving l;
+
+	leaving_begin(&l, left);
+	while (told < 1000) {
+		while (leaving_has_room(&l, left) && told < 1000) {
+			l.told += leaving_portion(&l, left);
+			told = l.told;
+		}
+		assert_true(told - (1000 - left) < LEAVING_MAX + 64);
+		left -= 50;
+	}
+}
+
+TEST(leaving__slow_server__others_wait)
+{
+	struct leaving l;
+
+	leaving_begin(&l, 1000);
+	l.told = 300;
+	assert_false(leaving_has_room(&l, 1000));
+	assert_int_equal(leaving_portion(&l, 1000), LEAVING_MAX);
+	l.told += LEAVING_MAX;
+	assert_int_equal(leaving_portion(&l, 999), 0);
+	assert_int_equal(leaving_portion(&l, 998), 0);
+	/* Nobody has left since. */
+	assert_int_equal(leaving_portion(&l, 998), LEAVING_MAX);
+}
+
+TEST(leaving__clients_lost_before_they_are_told__room_for_others)
+{
+	struct leaving l;
+
+	leaving_begin(&l, 1000);
+	l.told = 300;
+	assert_true(leaving_has_room(&l, 100));
+	assert_true(leaving_portion(&l, 100) > 0);
+	/* None had a connection when leaving began: more are left than that only if one has come back. */
+	leaving_begin(&l, 0);
+	assert_true(leaving_has_room(&l, 1));
+}
+
 TEST(is_congestion__later__and_no)
 {
 	static const struct { struct fail fail; bool later; } cases[] = {

@@ -513,7 +513,7 @@ TEST(request__each_call_fails_in_turn__never_a_leak)
 		if (k == 1 || k == ARMING) {
 			conn_close(server_only(CONN_ST_ACCEPTING), CLOSE_DRAINING);
 			fake_cm_event(p.id, RDMA_CM_EVENT_DISCONNECTED, 0, 0, NULL, 0);
-			/* The beacon follows when the sweep has found the bind's completion. */
+			/* The beacon follows the bind's completion. */
 			server_until(server_n(CONN_ST_FREE) == srv.shard->cfg->shard_conns);
 		}
 		server_assert_all_back();
