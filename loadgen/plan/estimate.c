@@ -10,9 +10,9 @@
  *   only once they are used, and a closed loop uses the same few again and again.
  * - A client holds a port of the RDMA connection manager and uses a TCP port, which then spends 60 s in TIME_WAIT. The
  *   two port spaces are separate but of the same size, so both run out at the same number.
- * - Resident memory is the sum of a process without clients, buffers and pools of queue pairs made at start, queues mapped by
- *   the driver (device_memory.c), and each client and TLS connection (measured: device_memory.h). Slabs are registered
- *   and therefore wholly resident.
+ * - Resident memory is the sum of a process without clients, buffers and pools of queue pairs made at start, queues
+ *   mapped by the driver (device_memory.c), and each client and TLS connection (measured: device_memory.h). Slabs are
+ *   registered and therefore wholly resident.
  * - The report of a running server has its current figures, including pools and buffers; new clients add to them. */
 #include "loadgen/plan/estimate.h"
 

@@ -8,8 +8,8 @@
  * window of connections. A sign of congestion (a timeout, `busy`, a hang-up) halves the window, but only once for all
  * connections that were begun before the last decrease.
  *
- * Leaving: at most LEAVING_MAX clients at once. Of thousands of disconnect requests at once many are lost, and the server
- * then learns only from its probes who has left.
+ * Leaving: at most LEAVING_MAX clients at once. Of thousands of disconnect requests at once many are lost, and the
+ * server then learns only from its probes who has left.
  *
  * No I/O; the caller passes the time.
  */

@@ -284,8 +284,8 @@ static bool count_tls(struct conn *c)
 	return false;
 }
 
-/* Returns a free object, or NULL if all are in use. Prefers one that was used before, so that objects never used take no
- * memory. */
+/* Returns a free object, or NULL if all are in use. Prefers one that was used before, so that objects never used
+ * take no memory. */
 static struct conn *find_free_conn(struct shard *s)
 {
 	if (TAILQ_EMPTY(&s->lists[CONN_ST_FREE]) && s->conns_used < s->cfg->shard_conns) {

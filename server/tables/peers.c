@@ -45,7 +45,7 @@ struct peers {
 	uint32_t least;			/* every list of `turns` below this one is empty */
 };
 
-/* The lists are zero, so that those never used take no memory: TAILQ_EMPTY and TAILQ_FOREACH find such a list empty, and
+/* The lists are zero, so that those never used take no memory. TAILQ_EMPTY and TAILQ_FOREACH find such a list empty;
  * list_of makes it ready for insertion. */
 static struct peer_list *lists_new(size_t n)
 {

@@ -2,9 +2,9 @@
 /* Counts connections by the address they come from, and finds the address that has the most.
  *
  * An address is an IPv4 address or an IPv6 /64 (addr_network). The table has an entry for an address while it holds
- * something. The table's size is fixed at the start, so peers cannot make it grow; an entry takes memory from its first use. All calls take constant time,
- * except that peers_next may look at as many lists as an address can have TLS connections. The hash is keyed with
- * random numbers, so peers cannot choose addresses that share a chain.
+ * something. The table's size is fixed at the start, so peers cannot make it grow; an entry takes memory from its first
+ * use. All calls take constant time, except that peers_next may look at as many lists as an address can have TLS
+ * connections. The hash is keyed with random numbers, so peers cannot choose addresses that share a chain.
  *
  * A shard has a table of its own connections. With --max-per-address the server has one more for all shards; any thread
  * may call peers_take, peers_give and peers_count on it. The other functions are for the thread that owns the table.
