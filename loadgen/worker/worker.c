@@ -170,7 +170,8 @@ static void restart_chunk(struct worker *w, double after_s)
 
 static void tell_more_to_leave(struct worker *w)
 {
-	uint32_t end = MIN(w->cursor + leaving_portion(&w->leaving, clients_left(&w->stats)), w->connector.target);
+	uint32_t portion = leaving_portion(&w->leaving, clients_left(&w->stats));
+	uint32_t end = MIN(w->cursor + portion, w->connector.target);
 
 	w->leaving.told += clients_close(&w->connector, w->cursor, end);
 	w->cursor = end;
