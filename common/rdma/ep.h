@@ -146,8 +146,8 @@ int ep_take_events(struct ep *ep) __attribute__((warn_unused_result));
 
 /* Call before posting `n` send requests on `qp` whose completions somebody waits for (`awaited` in struct wr), so that
  * their queue raises an event. Other completions are polled when something else wakes the thread, or after ep_sweep. A
- * negative n takes back requests that could not be posted. 0 only arms the queue, unless it is
- * armed. */
+ * negative n takes back requests that could not be posted. 0 only arms the queue if it
+ * is not armed. */
 void ep_await(struct ep *ep, const struct ibv_qp *qp, int n);
 
 /* Counts entries of a queue pair's send queue that were posted (n > 0) or retired (n < 0). ep_sweep usually

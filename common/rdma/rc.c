@@ -530,7 +530,7 @@ void rc_drain(struct rc *rc)
 	while (rc->waiting_head != EP_NO_BUF)
 		ep_buf_put(rc->ep, take_waiting(rc));
 	if (rc->special_busy)
-		ep_await(rc->ep, rc->qp, 0); /* arming may have failed then; now the flush is to raise an event */
+		ep_await(rc->ep, rc->qp, 0); /* arming may have failed before; the flush must raise an event */
 	ret = ibv_modify_qp(rc->qp, &attr, IBV_QP_STATE);
 	if (ret) {
 		log_debug("QP 0x%x cannot be moved to ERR: %s", rc->qp->qp_num, strerror(ret));

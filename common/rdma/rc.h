@@ -30,9 +30,8 @@ struct rc;
 typedef void rc_on_broken_fn(struct rc *rc);
 
 /* Send queue entries that a connection needs: one for each credit, half as many again for replies whose completion was
- * not polled yet, and the special entry: one for a probe or a bind, and at the end for the beacon. Soft-RoCE
- * rounds a queue up to a power of two and keeps one entry empty, so with one credit 3 entries take a page less than 4
- * would. */
+ * not polled yet, and the special entry, which is for a probe or a bind and at the end for the beacon. Soft-RoCE rounds
+ * a queue up to a power of two and keeps one entry empty, so with one credit 3 entries take a page less than 4. */
 static inline uint32_t rc_sq_depth(uint32_t credits)
 {
 	return credits + (credits + 1) / 2 + 1;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include <infiniband/verbs.h>
 
@@ -100,12 +101,12 @@ bool leaving_has_room(const struct leaving *l, uint64_t left)
 	return still_leaving(l, left) < LEAVING_MAX;
 }
 
-uint32_t leaving_portion(struct leaving *l, uint64_t left)
+uint32_t leaving_portion(struct leaving *l, uint64_t left, uint32_t untold)
 {
 	bool some_left = left < l->then;
 
 	l->then = left;
 	if (leaving_has_room(l, left))
-		return LEAVING_CHUNK;
-	return some_left ? 0 : LEAVING_MAX;
+		return MIN(untold, LEAVING_CHUNK);
+	return some_left ? 0 : MIN(untold, LEAVING_MAX);
 }

@@ -51,8 +51,9 @@ struct leaving {
 void leaving_begin(struct leaving *l, uint64_t left);
 /* True if fewer than LEAVING_MAX clients that were told to leave still have a connection. */
 bool leaving_has_room(const struct leaving *l, uint64_t left);
-/* Number of clients to tell now; add those that have a connection to `told`. Call it when there is room, and from time
- * to time: if nobody has left since the last call, it lets others leave though there is no room. */
-uint32_t leaving_portion(struct leaving *l, uint64_t left);
+/* Number of clients to tell now, at most `untold`; add those of them that have a connection to `told`. Call it when
+ * there is room, and from time to time: if nobody has left since the last call, others are to leave though there is no
+ * room. */
+uint32_t leaving_portion(struct leaving *l, uint64_t left, uint32_t untold);
 
 #endif

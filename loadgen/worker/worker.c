@@ -170,12 +170,12 @@ static void restart_chunk(struct worker *w, double after_s)
 
 static void tell_more_to_leave(struct worker *w)
 {
-	uint32_t portion = leaving_portion(&w->leaving, clients_left(&w->stats));
-	uint32_t end = MIN(w->cursor + portion, w->connector.target);
+	uint32_t target = w->connector.target;
+	uint32_t end = w->cursor + leaving_portion(&w->leaving, clients_left(&w->stats), target - w->cursor);
 
 	w->leaving.told += clients_close(&w->connector, w->cursor, end);
 	w->cursor = end;
-	if (end < w->connector.target)
+	if (end < target)
 		restart_chunk(w, LEAVE_WAIT_S);
 }
 

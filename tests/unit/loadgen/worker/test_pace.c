@@ -85,12 +85,13 @@ TEST(leaving__all_leave__no_more_than_the_limit_at_once)
 	leaving_begin(&l, left);
 	while (told < 1000) {
 		while (leaving_has_room(&l, left) && told < 1000) {
-			l.told += leaving_portion(&l, left);
+			l.told += leaving_portion(&l, left, (uint32_t)(1000 - told));
 			told = l.told;
 		}
 		assert_true(told - (1000 - left) < LEAVING_MAX + 64);
 		left -= 50;
 	}
+	assert_int_equal(told, 1000);
 }
 
 TEST(leaving__slow_server__others_wait)
@@ -100,12 +101,14 @@ TEST(leaving__slow_server__others_wait)
 	leaving_begin(&l, 1000);
 	l.told = 300;
 	assert_false(leaving_has_room(&l, 1000));
-	assert_int_equal(leaving_portion(&l, 1000), LEAVING_MAX);
+	assert_int_equal(leaving_portion(&l, 1000, 700), LEAVING_MAX);
 	l.told += LEAVING_MAX;
-	assert_int_equal(leaving_portion(&l, 999), 0);
-	assert_int_equal(leaving_portion(&l, 998), 0);
+	assert_int_equal(leaving_portion(&l, 999, 444), 0);
+	assert_int_equal(leaving_portion(&l, 998, 444), 0);
 	/* Nobody has left since. */
-	assert_int_equal(leaving_portion(&l, 998), LEAVING_MAX);
+	assert_int_equal(leaving_portion(&l, 998, 444), LEAVING_MAX);
+	l.told += LEAVING_MAX;
+	assert_int_equal(leaving_portion(&l, 998, 188), 188);
 }
 
 TEST(leaving__clients_lost_before_they_are_told__room_for_others)
@@ -115,7 +118,7 @@ TEST(leaving__clients_lost_before_they_are_told__room_for_others)
 	leaving_begin(&l, 1000);
 	l.told = 300;
 	assert_true(leaving_has_room(&l, 100));
-	assert_true(leaving_portion(&l, 100) > 0);
+	assert_true(leaving_portion(&l, 100, 700) > 0);
 	/* None had a connection when leaving began: more are left than that only if one has come back. */
 	leaving_begin(&l, 0);
 	assert_true(leaving_has_room(&l, 1));
