@@ -538,11 +538,15 @@ int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
 			 .max_inline_data = ep->inline_bytes },
 	};
 	uint32_t i = 1;
+	int ret;
 
 	while (i < ep->n_cqs && ep->cqs[i].room == 0)
 		i++;
-	if (i == ep->n_cqs)
-		return -ENOSPC;
+	if (i == ep->n_cqs) {
+		ret = ep_make_send_cq(ep);
+		if (ret)
+			return ret;
+	}
 	attr.send_cq = ep->cqs[i].cq;
 	*out = ibv_create_qp(ep->pd, &attr);
 	/* The inline size is one cause of EINVAL. If the cause is another, no size helps, and inline data stays off. */

@@ -275,7 +275,7 @@ void ep_get_counts(const struct ep *ep, struct ep_counts *out);
 /* For the QP pool: creates a QP in RESET on this endpoint's queues; ep_qp_destroy takes *cq_index back. If the device
  * refuses the wanted inline size, the largest power of two that it accepts is used from then on, or none. Errors:
  *   -ENOSPC  all send CQs are fully assigned (ep_config's max_qps)
- *   other    what ibv_create_qp failed with (-ENOMEM: the device has no more)
+ *   other    what ibv_create_qp, or ibv_create_cq for a further send CQ, failed with (-ENOMEM: the device has no more)
  */
 int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
 	__attribute__((warn_unused_result));

@@ -35,6 +35,7 @@ struct ep {
 	struct ibv_mr *mr;
 	struct ep_cq cqs[1 + SEND_CQS_MAX];	/* [0] receives */
 	uint32_t n_cqs, n_armed;
+	uint32_t qps_per_cq, qps_unassigned;	/* qps_unassigned: QPs that may exist beyond the room of all send CQs */
 	/* One bit for each of cqs[]. all_cqs: the queue exists. to_poll: it may hold completions. with_requests: it has
 	 * outstanding requests. with_awaited: somebody awaits a completion. */
 	uint64_t all_cqs, to_poll, with_requests, with_awaited;
@@ -80,6 +81,8 @@ int ep_arm(struct ep *ep, struct ep_cq *q) __attribute__((warn_unused_result));
 /* Gives the SRQ the buffers that ep_recycle collected. Errors: from ibv_post_srq_recv; buffers that were not accepted
  * are then free, and the SRQ is short of receives until ep_process posts the missing ones. */
 int ep_flush_repost(struct ep *ep) __attribute__((warn_unused_result));
+/* Creates the next send CQ. Errors: -ENOSPC if all have been created; otherwise from ibv_create_cq. */
+int ep_make_send_cq(struct ep *ep) __attribute__((warn_unused_result));
 /* Acks the taken events, because destroying the queue waits for their acks. */
 void ep_ack(struct ep_cq *q);
 

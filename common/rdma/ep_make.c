@@ -2,7 +2,8 @@
 /* Making, trimming and freeing an endpoint. See ep.h.
  *
  * Completion queues are sized so that they cannot overflow, whatever a peer does: the receive queue
- * holds every SRQ buffer, and each send queue holds the full send queues of the QPs assigned to it.
+ * holds every SRQ buffer, and each send queue holds the full send queues of the QPs assigned to it. A send queue is
+ * created with the first QP that needs it, because most endpoints never have as many QPs as they may.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,23 +51,30 @@ static int make_cq(struct ep *ep, uint32_t cqe, uint32_t room)
 	return ep->spin ? 0 : ep_arm(ep, q);
 }
 
+int ep_make_send_cq(struct ep *ep)
+{
+	uint32_t qps = MIN(ep->qps_unassigned, ep->qps_per_cq);
+	int ret = qps ? make_cq(ep, qps * ep->sq_depth, qps) : -ENOSPC;
+
+	if (!ret)
+		ep->qps_unassigned -= qps;
+	return ret;
+}
+
 static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
 {
 	uint32_t device_max = (uint32_t)ep->dev->attr.max_cqe;
 	uint32_t max_cqe = cfg->cq_depth && cfg->cq_depth < device_max ? cfg->cq_depth : device_max;
-	uint32_t per_cq = max_cqe / cfg->sq_depth, left = cfg->max_qps;
 	int ret;
 
+	ep->qps_per_cq = max_cqe / cfg->sq_depth;
+	ep->qps_unassigned = cfg->max_qps;
+	if (!ep->qps_per_cq || howmany(cfg->max_qps, (uint64_t)ep->qps_per_cq) > SEND_CQS_MAX)
+		return ep_error(err, err_size, ENOSPC, "completion queues",
+				"use more threads, fewer clients or a higher --cq-depth");
 	ret = make_cq(ep, cfg->recv_depth + EP_BATCH, 0);
-	while (!ret && left > 0) {
-		uint32_t qps = left < per_cq ? left : per_cq;
-
-		if (ep->n_cqs > SEND_CQS_MAX)
-			return ep_error(err, err_size, ENOSPC, "completion queues",
-					"use more threads, fewer clients or a higher --cq-depth");
-		ret = make_cq(ep, qps * cfg->sq_depth, qps);
-		left -= qps;
-	}
+	if (!ret)
+		ret = ep_make_send_cq(ep);
 	if (ret)
 		return ep_error(err, err_size, -ret, "completion queues",
 				"the device's max_cq and max_cqe limit them: use fewer clients or credits");

@@ -118,17 +118,23 @@ static double tcp_ports(const struct estimate_in *in)
 	return (double)in->clients + 2 * (double)g->alone + g->resting_per_s * PORT_REST_S + 1;
 }
 
-/* Adds the queues of endpoints, without their queue pairs. */
-static void add_queues(struct memory_use *u, enum memory_driver driver, const struct sizes *s, double endpoints)
+/* Completion queues for the sends of `qps` queue pairs of an endpoint, which creates them as they are needed. */
+static double send_cqs(const struct sizes *s, double qps)
+{
+	return s->qps_per_cq ? fmax(1, ceil(fmin(qps, s->qps) / (double)s->qps_per_cq)) : 0;
+}
+
+/* Adds the queues of endpoints with `qps` queue pairs each, without these queue pairs. */
+static void add_queues(struct memory_use *u, enum memory_driver driver, const struct sizes *s, double endpoints,
+		       double qps)
 {
 	uint64_t each = s->qps_per_cq;
+	double needed = send_cqs(s, qps), full = each ? fmin(needed, (double)(s->qps / each)) : 0;
 
 	memory_add(u, endpoints, memory_of_srq(driver, s->recv_depth + EP_BATCH));
 	memory_add(u, endpoints, memory_of_cq(driver, s->recv_depth + EP_BATCH));
-	if (!each)
-		return;
-	memory_add(u, endpoints * (double)(s->qps / each), memory_of_cq(driver, (double)each * s->sq_depth));
-	if (s->qps % each)
+	memory_add(u, endpoints * full, memory_of_cq(driver, (double)each * s->sq_depth));
+	if (needed > full)
 		memory_add(u, endpoints, memory_of_cq(driver, (double)(s->qps % each) * s->sq_depth));
 }
 
@@ -216,7 +222,7 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 	double fds = s->own ? SERVER_FDS + THREAD_FDS * shards + watch_fds(h, rails, threads) : s->fds;
 
 	end_set(e, ESTIMATE_qps, qps, rails * h->max_qp);
-	end_set(e, ESTIMATE_cqs, s->own ? shards * (double)z.cqs : s->cqs, rails * h->max_cq);
+	end_set(e, ESTIMATE_cqs, fmax(s->own ? 0 : s->cqs, shards * (1 + send_cqs(&z, qps / shards))), rails * h->max_cq);
 	end_set(e, ESTIMATE_mrs, (s->own ? shards : s->mrs) + of_regions, rails * h->max_mr);
 	end_set(e, ESTIMATE_mws, of_regions, rails * h->max_mw);
 	end_set_queues(e, &z, h, s->size.srq_depth, (double)z.clients * (double)in->generator.client.depth + EP_BATCH);
@@ -227,7 +233,7 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 		end_set(e, ESTIMATE_fds_at_start, (double)sizes_server_fds(&s->size), h->nofile);
 		end_set(e, ESTIMATE_pinned_at_start_bytes, slab + rails * (double)s->size.max_clients * region,
 			fmin(h->memlock, h->memory_bytes));
-		add_queues(&e->use, h->driver, &z, shards);
+		add_queues(&e->use, h->driver, &z, shards, qps / shards);
 	}
 	memory_add(&e->use, s->own ? qps : fmax(qps - s->qps, 0),
 		   memory_of_qp(h->driver, z.sq_depth, (double)s->inline_bytes));
@@ -274,7 +280,7 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 	qps = rails * (n + resting(g)) + ends * z.qp_reserve;
 	pinned = ends * (double)z.slab_bytes + arenas;
 	end_set(e, ESTIMATE_qps, qps, rails * h->max_qp);
-	end_set(e, ESTIMATE_cqs, ends * (double)z.cqs, rails * h->max_cq);
+	end_set(e, ESTIMATE_cqs, ends * (1 + send_cqs(&z, qps / ends)), rails * h->max_cq);
 	end_set(e, ESTIMATE_mrs, ends * (1 + (g->text_bytes > 0) + (g->landing_bytes > 0)), rails * h->max_mr);
 	end_set_queues(e, &z, h, g->client.srq_depth, z.recv_depth + EP_BATCH);
 	end_set(e, ESTIMATE_fds, GENERATOR_FDS + THREAD_FDS * ends + watch_fds(h, rails, threads) + connecting(in),
@@ -286,7 +292,7 @@ static void generator_needs(const struct estimate_in *in, struct end *e)
 	end_set(e, ESTIMATE_pinned_bytes, pinned, h->memlock);
 	memory_add(&e->use, qps, memory_of_qp(h->driver, z.sq_depth, (double)g->inline_bytes));
 	memory_add(&e->use, rails * n, memory_of_connection(h->driver));
-	add_queues(&e->use, h->driver, &z, ends);
+	add_queues(&e->use, h->driver, &z, ends, qps / ends);
 	e->use.kernel += rails * n * MEMORY_TIME_WAIT_BYTES;
 	end_set_memory(e, in, h,
 		       MEMORY_GENERATOR_BYTES + ends * MEMORY_WORKER_BYTES + workers * STEP_HISTS * HIST_BYTES +
