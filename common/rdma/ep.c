@@ -528,6 +528,31 @@ static void note_inline(struct ep *ep, uint32_t granted)
 	ep->inline_bytes = MIN(ep->inline_bytes, granted);
 }
 
+int ep_make_cq(struct ep *ep, uint32_t cqe, uint32_t room)
+{
+	struct ep_cq *q = &ep->cqs[ep->n_cqs];
+
+	q->cq = ibv_create_cq(ep->dev->ctx, (int)cqe, q, ep->channel, 0);
+	if (!q->cq)
+		return -errno;
+	q->room = room;
+	q->bit = UINT64_C(1) << ep->n_cqs;
+	ep->all_cqs |= q->bit;
+	ep->to_poll = ep->all_cqs;
+	ep->n_cqs++;
+	return ep->spin ? 0 : ep_arm(ep, q);
+}
+
+int ep_make_send_cq(struct ep *ep)
+{
+	uint32_t qps = MIN(ep->qps_unassigned, ep->qps_per_cq);
+	int ret = qps ? ep_make_cq(ep, qps * ep->sq_depth, qps) : -ENOSPC;
+
+	if (!ret)
+		ep->qps_unassigned -= qps;
+	return ret;
+}
+
 int ep_qp_create(struct ep *ep, struct ibv_qp **out, uint32_t *cq_index)
 {
 	struct ibv_qp_init_attr attr = {

@@ -81,6 +81,9 @@ int ep_arm(struct ep *ep, struct ep_cq *q) __attribute__((warn_unused_result));
 /* Gives the SRQ the buffers that ep_recycle collected. Errors: from ibv_post_srq_recv; buffers that were not accepted
  * are then free, and the SRQ is short of receives until ep_process posts the missing ones. */
 int ep_flush_repost(struct ep *ep) __attribute__((warn_unused_result));
+/* Creates a completion queue of `cqe` entries: the receive CQ, or one for `room` QPs. Errors: from ibv_create_cq and,
+ * for the receive CQ, from ibv_req_notify_cq. */
+int ep_make_cq(struct ep *ep, uint32_t cqe, uint32_t room) __attribute__((warn_unused_result));
 /* Creates the next send CQ. Errors: -ENOSPC if all have been created; otherwise from ibv_create_cq. */
 int ep_make_send_cq(struct ep *ep) __attribute__((warn_unused_result));
 /* Acks the taken events, because destroying the queue waits for their acks. */

@@ -36,31 +36,6 @@ static int make_channel(struct ep *ep)
 	return 0;
 }
 
-static int make_cq(struct ep *ep, uint32_t cqe, uint32_t room)
-{
-	struct ep_cq *q = &ep->cqs[ep->n_cqs];
-
-	q->cq = ibv_create_cq(ep->dev->ctx, (int)cqe, q, ep->channel, 0);
-	if (!q->cq)
-		return -errno;
-	q->room = room;
-	q->bit = UINT64_C(1) << ep->n_cqs;
-	ep->all_cqs |= q->bit;
-	ep->to_poll = ep->all_cqs;
-	ep->n_cqs++;
-	return ep->spin ? 0 : ep_arm(ep, q);
-}
-
-int ep_make_send_cq(struct ep *ep)
-{
-	uint32_t qps = MIN(ep->qps_unassigned, ep->qps_per_cq);
-	int ret = qps ? make_cq(ep, qps * ep->sq_depth, qps) : -ENOSPC;
-
-	if (!ret)
-		ep->qps_unassigned -= qps;
-	return ret;
-}
-
 static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_t err_size)
 {
 	uint32_t device_max = (uint32_t)ep->dev->attr.max_cqe;
@@ -72,7 +47,7 @@ static int make_cqs(struct ep *ep, const struct ep_config *cfg, char *err, size_
 	if (!ep->qps_per_cq || howmany(cfg->max_qps, (uint64_t)ep->qps_per_cq) > SEND_CQS_MAX)
 		return ep_error(err, err_size, ENOSPC, "completion queues",
 				"use more threads, fewer clients or a higher --cq-depth");
-	ret = make_cq(ep, cfg->recv_depth + EP_BATCH, 0);
+	ret = ep_make_cq(ep, cfg->recv_depth + EP_BATCH, 0);
 	if (!ret)
 		ret = ep_make_send_cq(ep);
 	if (ret)

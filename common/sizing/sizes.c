@@ -37,7 +37,7 @@
 /* OpenSSL's state of a connection, and a TLS record (RFC 8446, 5.1) that has arrived in part. */
 #define TLS_BYTES (37u << 10)
 /* An object of a connection or a socket that waits for a place, its session, and an entry for its address. */
-#define CONN_BYTES 1792u
+#define CONN_BYTES 1344u
 #define WAITING_BYTES 512u
 
 struct sizes_device sizes_of_device(const struct dev *dev)

@@ -25,7 +25,7 @@
 #define MEMORY_PROCESS_KERNEL_BYTES (3 * 1048576.0)
 #define MEMORY_POOL_SLOT_BYTES 60.0	/* slot of a queue pair in a shard or worker, used or not */
 /* A client: its objects, and memory that connecting leaves in the libraries. Generator: also operation times. */
-#define MEMORY_SERVER_CLIENT_BYTES 1900.0
+#define MEMORY_SERVER_CLIENT_BYTES 1000.0
 #define MEMORY_CLIENT_BYTES 3520.0
 #define MEMORY_TLS_BYTES (20 * 1024.0)	/* a TLS connection, at either end */
 #define MEMORY_TIME_WAIT_BYTES 300.0	/* kernel memory of a TCP connection in TIME_WAIT */

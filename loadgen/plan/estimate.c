@@ -222,7 +222,8 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 	double fds = s->own ? SERVER_FDS + THREAD_FDS * shards + watch_fds(h, rails, threads) : s->fds;
 
 	end_set(e, ESTIMATE_qps, qps, rails * h->max_qp);
-	end_set(e, ESTIMATE_cqs, fmax(s->own ? 0 : s->cqs, shards * (1 + send_cqs(&z, qps / shards))), rails * h->max_cq);
+	end_set(e, ESTIMATE_cqs, fmax(s->own ? 0 : s->cqs, shards * (1 + send_cqs(&z, qps / shards))),
+		rails * h->max_cq);
 	end_set(e, ESTIMATE_mrs, (s->own ? shards : s->mrs) + of_regions, rails * h->max_mr);
 	end_set(e, ESTIMATE_mws, of_regions, rails * h->max_mw);
 	end_set_queues(e, &z, h, s->size.srq_depth, (double)z.clients * (double)in->generator.client.depth + EP_BATCH);

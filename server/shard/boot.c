@@ -26,14 +26,14 @@ static void go_on(struct conn *c);
 /* True if the caller has to wait for the socket or the connection is over; false to go on. */
 static bool wait_or_end(struct conn *c, enum tls_io_status st)
 {
-	const struct fail *f = &c->io.failure;
+	const struct fail *f = &c->io->failure;
 
 	if (st != TLS_IO_FAILED)
 		return st == TLS_IO_WAIT;
 	if (f->kind != FAIL_CLOSED)
 		log_event(LOG_LVL_DEBUG, &(struct log_fields){ .shard = &c->shard->index, .connection = &c->index,
-							       .reason = tls_io_failure_text(&c->io) },
-			  "shard %u conn %u: TLS: %s", c->shard->index, c->index, tls_io_failure_text(&c->io));
+							       .reason = tls_io_failure_text(c->io) },
+			  "shard %u conn %u: TLS: %s", c->shard->index, c->index, tls_io_failure_text(c->io));
 	if (c->state == CONN_ST_REFUSE && f->kind == FAIL_CLOSED)
 		conn_close(c, CLOSE_REFUSED);
 	else if (c->earlier && c->state == CONN_ST_HELLO && f->kind == FAIL_CLOSED)
@@ -54,7 +54,7 @@ static void log_failure(struct shard *s, const char *text)
 /* Sends the REFUSE frame of `bytes` bytes that the caller has encoded in tls_io_frame. */
 static void send_refusal(struct conn *c, enum refuse_code code, size_t bytes)
 {
-	tls_io_put(&c->io, bytes);
+	tls_io_put(c->io, bytes);
 	c->retry_hello = code == REFUSE_PSN_CONFLICT && c->hellos < HELLOS_MAX;
 	conn_set_state(c, CONN_ST_REFUSE);
 	go_on(c);
@@ -79,13 +79,13 @@ static void note_refusal(struct conn *c, enum refuse_code code, const char *text
 void boot_refuse(struct conn *c, enum refuse_code code, const char *text)
 {
 	note_refusal(c, code, text);
-	send_refusal(c, code, frame_encode_refuse(code, text, tls_io_frame(&c->io)));
+	send_refusal(c, code, frame_encode_refuse(code, text, tls_io_frame(c->io)));
 }
 
 static void refuse_version(struct conn *c, uint8_t theirs)
 {
 	note_refusal(c, REFUSE_BAD_VERSION, "another wire version");
-	send_refusal(c, REFUSE_BAD_VERSION, frame_encode_bad_version(theirs, tls_io_frame(&c->io)));
+	send_refusal(c, REFUSE_BAD_VERSION, frame_encode_bad_version(theirs, tls_io_frame(c->io)));
 }
 
 static int derive_keys(struct conn *c)
@@ -93,10 +93,10 @@ static int derive_keys(struct conn *c)
 	int ret = auth_random(NULL, c->session, sizeof(c->session));
 
 	if (!ret)
-		ret = tls_export_key(c->io.tls, AUTH_LABEL_CLIENT, c->session, sizeof(c->session),
+		ret = tls_export_key(c->io->tls, AUTH_LABEL_CLIENT, c->session, sizeof(c->session),
 				     c->keys.client, AUTH_KEY_BYTES);
 	if (!ret)
-		ret = tls_export_key(c->io.tls, AUTH_LABEL_SERVER, c->session, sizeof(c->session),
+		ret = tls_export_key(c->io->tls, AUTH_LABEL_SERVER, c->session, sizeof(c->session),
 				     c->keys.server, AUTH_KEY_BYTES);
 	return ret;
 }
@@ -104,7 +104,7 @@ static int derive_keys(struct conn *c)
 static int make_tags(struct conn *c)
 {
 	uint8_t keys[2 * MSG_TAG_KEY_BYTES];
-	int ret = tls_export_key(c->io.tls, AUTH_LABEL_MESSAGES, c->session, sizeof(c->session), keys, sizeof(keys));
+	int ret = tls_export_key(c->io->tls, AUTH_LABEL_MESSAGES, c->session, sizeof(c->session), keys, sizeof(keys));
 
 	return ret ? ret : msg_tags_new(keys, false, &c->tags);
 }
@@ -117,7 +117,7 @@ static void on_hello(struct conn *c, uint32_t bytes)
 	enum refuse_code code = 0;
 
 	c->hellos += !c->awaits_region;
-	if (frame_decode_hello(c->io.frame, bytes, &h, &why)) {
+	if (frame_decode_hello(c->io->frame, bytes, &h, &why)) {
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
@@ -150,12 +150,12 @@ static void on_hello(struct conn *c, uint32_t bytes)
 		c->link.ep = c->shard->sock_ep;
 	c->write_imm = h.features & FRAME_FEATURE_WRITE_IMM;
 	/* If no ticket can be sent, the client's next handshake is a full one. */
-	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->io.tls) == 0)
+	if ((g.features & FRAME_FEATURE_TICKET) && tls_send_ticket(c->io->tls) == 0)
 		counter_add(&c->shard->stats.tickets, 1);
 	else
 		g.features &= (uint16_t)~FRAME_FEATURE_TICKET;
 	memcpy(g.session, c->session, sizeof(g.session));
-	tls_io_put(&c->io, frame_encode_grant(&g, tls_io_frame(&c->io)));
+	tls_io_put(c->io, frame_encode_grant(&g, tls_io_frame(c->io)));
 	conn_set_state(c, CONN_ST_GRANT);
 	go_on(c);
 }
@@ -173,11 +173,11 @@ static void on_control(struct conn *c, uint32_t bytes)
 	const char *why = "";
 	int ret;
 
-	if (frame_decode_control(c->io.frame, bytes, &request, &why)) {
+	if (frame_decode_control(c->io->frame, bytes, &request, &why)) {
 		boot_refuse(c, REFUSE_BAD_REQUEST, why);
 		return;
 	}
-	ret = handover_put(&s->server->handovers, &c->io, &c->peer, &request, server_config_per_address(s->cfg));
+	ret = handover_put(&s->server->handovers, c->io, &c->peer, &request, server_config_per_address(s->cfg));
 	if (ret == -EBUSY) {
 		boot_refuse(c, REFUSE_BUSY, "too many control sessions");
 	} else if (ret) {
@@ -194,7 +194,7 @@ static void on_frame(struct conn *c, const struct frame_header *h)
 {
 	if (h->version != FRAME_VERSION)
 		refuse_version(c, h->version);
-	else if (!tls_peer_is_allowed(c->io.tls))
+	else if (!tls_peer_is_allowed(c->io->tls))
 		boot_refuse(c, REFUSE_NOT_ALLOWED,
 			    "this client's certificate has no name in the server's --allow-names");
 	else if (h->type == FRAME_CONTROL && !c->earlier)
@@ -209,21 +209,21 @@ static void on_frame(struct conn *c, const struct frame_header *h)
 static void read_frame(struct conn *c)
 {
 	struct frame_header h;
-	enum tls_io_status st = tls_io_read_header(&c->io, FRAME_FROM_CLIENT_MAX, &h);
+	enum tls_io_status st = tls_io_read_header(c->io, FRAME_FROM_CLIENT_MAX, &h);
 
-	if (st == TLS_IO_FAILED && c->io.failure.kind == FAIL_PROTOCOL) {
+	if (st == TLS_IO_FAILED && c->io->failure.kind == FAIL_PROTOCOL) {
 		boot_refuse(c, REFUSE_BAD_REQUEST, "frame length: must be 8 to 64, reserved 0");
 		return;
 	}
 	if (st == TLS_IO_DONE)
-		st = tls_io_read_frame(&c->io, &h);
+		st = tls_io_read_frame(c->io, &h);
 	if (!wait_or_end(c, st))
 		on_frame(c, &h);
 }
 
 static void await_peer_close(struct conn *c)
 {
-	if (!tls_io_is_bye_answered(&c->io))
+	if (!tls_io_is_bye_answered(c->io))
 		return;
 	if (c->state == CONN_ST_REFUSE)
 		conn_close(c, CLOSE_REFUSED);
@@ -237,11 +237,11 @@ static bool write_grant(struct conn *c)
 {
 	enum tls_io_status st;
 
-	if (wait_or_end(c, tls_io_write(&c->io)))
+	if (wait_or_end(c, tls_io_write(c->io)))
 		return false;
 	if (c->link.transport != TRANSPORT_TLS && !c->more)
-		tls_io_say_bye(&c->io);
-	st = tls_io_flush(&c->io);
+		tls_io_say_bye(c->io);
+	st = tls_io_flush(c->io);
 	c->grant_sent |= st != TLS_IO_FAILED;
 	return !wait_or_end(c, st);
 }
@@ -284,7 +284,7 @@ static void finish_refuse(struct conn *c)
 static void on_handshake_done(struct conn *c)
 {
 	struct stats *st = &c->shard->stats;
-	bool resumed = tls_is_resumed(c->io.tls);
+	bool resumed = tls_is_resumed(c->io->tls);
 	uint64_t now = clock_now_ns();
 
 	hist_record(st->stages[resumed ? SS_TLS_ACCEPT_RESUMED : SS_TLS_ACCEPT], now - c->started_ns);
@@ -299,12 +299,12 @@ static void on_handshake_done(struct conn *c)
 static void shake_hands(struct conn *c)
 {
 	enum fail_kind why = c->greeted ? FAIL_NONE :
-			     tls_io_abandoned(&c->io, c->shard->cfg->handshake_timeout_ns);
+			     tls_io_abandoned(c->io, c->shard->cfg->handshake_timeout_ns);
 
 	c->greeted = true;
 	if (why)
 		conn_fail(c, why, 0);
-	else if (!wait_or_end(c, tls_io_handshake(&c->io)))
+	else if (!wait_or_end(c, tls_io_handshake(c->io)))
 		on_handshake_done(c);
 }
 
@@ -322,9 +322,9 @@ static void go_on(struct conn *c)
 			finish_grant(c);
 		break;
 	case CONN_ST_REFUSE:
-		if (c->io.said_bye)
+		if (c->io->said_bye)
 			await_peer_close(c);
-		else if (!wait_or_end(c, tls_io_write(&c->io)))
+		else if (!wait_or_end(c, tls_io_write(c->io)))
 			finish_refuse(c);
 		break;
 	case CONN_ST_GRANTED:

@@ -183,7 +183,8 @@ void conn_queue(struct conn *c)
 	struct shard *s = c->shard;
 
 	if (c->queued) {
-		tls_io_watch(&c->io, 0);
+		if (c->io)
+			tls_io_watch(c->io, 0);
 		return;
 	}
 	c->queued = true;
@@ -298,6 +299,24 @@ static struct conn *find_free_conn(struct shard *s)
 	return TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
 }
 
+/* Most connections outlive TLS, so its state is on the heap. */
+static int make_io(struct conn *c, void (*on_ready)(void *conn))
+{
+	struct shard *s = c->shard;
+
+	c->io = malloc(sizeof(*c->io));
+	if (!c->io)
+		return -ENOMEM;
+	tls_io_init(c->io, s->loop, on_ready, c, &s->stats.tls_bytes_in, &s->stats.tls_bytes_out);
+	return 0;
+}
+
+static void drop_io(struct conn *c)
+{
+	free(c->io);
+	c->io = NULL;
+}
+
 int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(void *conn), struct conn **out)
 {
 	struct conn *c = find_free_conn(s);
@@ -312,9 +331,13 @@ int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(
 		close(fd);
 		return -EDQUOT;
 	}
-	tls_io_init(&c->io, s->loop, on_ready, c, &s->stats.tls_bytes_in, &s->stats.tls_bytes_out);
-	ret = tls_io_accept(&c->io, s->tls_ctx, fd);
+	ret = make_io(c, on_ready);
+	if (ret)
+		close(fd);
+	else
+		ret = tls_io_accept(c->io, s->tls_ctx, fd);
 	if (ret) {
+		drop_io(c);
 		conn_uncount_tls(c);
 		return ret;
 	}
@@ -335,10 +358,21 @@ static void unqueue(struct conn *c)
 void conn_close_tls(struct conn *c)
 {
 	unqueue(c);
-	if (!tls_io_is_open(&c->io))
-		return;
-	tls_io_close(&c->io);
+	if (c->io && tls_io_is_open(c->io)) {
+		tls_io_close(c->io);
+		conn_uncount_tls(c);
+	}
+	drop_io(c);
+}
+
+struct tls *conn_release_tls(struct conn *c)
+{
+	struct tls *tls = tls_io_release(c->io);
+
+	unqueue(c);
+	drop_io(c);
 	conn_uncount_tls(c);
+	return tls;
 }
 
 int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out)
@@ -346,24 +380,27 @@ int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out)
 	struct shard *s = c->shard;
 	struct conn *next = find_free_conn(s);
 	struct tls *tls;
+	int ret;
 
 	if (!next) {
 		conn_close_tls(c);
 		return -ENOBUFS;
 	}
-	/* It may be queued because its deadline has passed while it waited for a region. */
-	unqueue(c);
 	reset(next, c->started_ns, &c->peer);	/* its age is that of the TLS connection */
 	next->earlier = c->earlier + 1;
 	next->asked_ns = clock_now_ns();
-	tls = tls_io_release(&c->io);
-	conn_uncount_tls(c);
+	tls = conn_release_tls(c);
 	if (!count_tls(next)) {
 		tls_free(tls);
 		return -EDQUOT;
 	}
-	tls_io_init(&next->io, s->loop, on_ready, next, &s->stats.tls_bytes_in, &s->stats.tls_bytes_out);
-	tls_io_adopt(&next->io, tls);
+	ret = make_io(next, on_ready);
+	if (ret) {
+		tls_free(tls);
+		conn_uncount_tls(next);
+		return ret;
+	}
+	tls_io_adopt(next->io, tls);
 	ev_timer_init(&next->deadline, on_deadline, 0., 0.);
 	next->deadline.data = next;
 	counter_add(&s->stats.tls_shared, 1);
@@ -423,7 +460,7 @@ static void finish(struct conn *c)
 
 void conn_try_finish(struct conn *c)
 {
-	if (c->state != CONN_ST_CLOSING || !rc_is_drained(&c->link.rc) || c->cm_connected || tls_io_is_open(&c->io))
+	if (c->state != CONN_ST_CLOSING || !rc_is_drained(&c->link.rc) || c->cm_connected || c->io)
 		return;
 	finish(c);
 }

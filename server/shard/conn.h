@@ -59,7 +59,7 @@ struct conn {
 	bool overdue;		/* its deadline has passed */
 
 	/* TLS side */
-	struct tls_io io;
+	struct tls_io *io;	/* NULL when TLS is closed */
 	bool greeted;		/* the TLS handshake has begun */
 	bool retry_hello;	/* after psn_conflict: the client may send another HELLO */
 	unsigned hellos;
@@ -120,7 +120,8 @@ int conn_new(struct shard *s, int fd, const struct addr *peer, void (*on_ready)(
 
 /* Makes a connection in CONN_ST_HELLO, which takes the TLS connection over from `c` and waits there for the client's
  * next HELLO. No frame may be left to write. 0; -ENOBUFS: the shard has no free connection object; -EDQUOT: another
- * TLS connection has just taken the address's last place of --max-per-address. After an error TLS is closed. */
+ * TLS connection has just taken the address's last place of --max-per-address; -ENOMEM. After an error TLS is
+ * closed. */
 int conn_follow(struct conn *c, void (*on_ready)(void *conn), struct conn **out) __attribute__((warn_unused_result));
 
 /* Queues the connection for boot_serve_next: its socket is ready or its deadline has passed. If it is queued already,
@@ -156,6 +157,8 @@ void conn_abandon(struct conn *c);
 
 /* Closes the TLS side only. */
 void conn_close_tls(struct conn *c);
+/* Hands the TLS connection to the caller. */
+struct tls *conn_release_tls(struct conn *c);
 /* Stops counting the TLS connection, because another object owns it from now on. */
 void conn_uncount_tls(struct conn *c);
 

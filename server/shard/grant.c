@@ -260,7 +260,7 @@ bool grant_waits_for_region(struct conn *c, const struct frame_hello *h)
 		return false;
 	s->regions_awaited += !c->awaits_region;
 	c->awaits_region = true;
-	tls_io_watch(&c->io, 0);
+	tls_io_watch(c->io, 0);
 	return true;
 }
 
@@ -283,7 +283,7 @@ static struct addr address_for(const struct conn *c, enum transport t)
 	if (t == TRANSPORT_RDMA && !c->oob)
 		return s->rdma_addr;
 	/* Without RDMA the server may listen on all addresses of its machine: name the one the client reached. */
-	if (addr_of_socket(tls_fd(c->io.tls), &a))
+	if (addr_of_socket(tls_fd(c->io->tls), &a))
 		a = s->rail->addr;
 	addr_set_port(&a, t == TRANSPORT_TCP ? s->tcp_port : s->server->tls_port);
 	return a;

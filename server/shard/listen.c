@@ -123,7 +123,7 @@ static bool gets_on(const struct shard *s, const struct addr *peer)
 /* A connection that is queued, or that waits for a region, is waiting for the server, not for its peer. */
 static bool is_conn_silent(const struct conn *c)
 {
-	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io.tls));
+	return !c->queued && !c->awaits_region && is_silent(tls_fd(c->io->tls));
 }
 
 /* True if this connection, once silent, may be closed to make room even for an address that has no fewer connections
@@ -196,7 +196,7 @@ static void crowd_out(struct conn *c)
 
 	if (c->state == CONN_ST_GRANTED || c->state == CONN_ST_ACCEPTING) {
 		conn_close_tls(c);
-	} else if (peek(tls_fd(c->io.tls)) < 0) {
+	} else if (peek(tls_fd(c->io->tls)) < 0) {
 		conn_fail(c, FAIL_CLOSED, 0);
 	} else {
 		log_crowd(s, &c->peer, peers_count(s->peers, PEERS_TLS, addr_network(&c->peer)), s->tls_open,

@@ -103,9 +103,8 @@ static void begin_messages(struct conn *c)
 
 void socket_go_over_tls(struct conn *c)
 {
-	struct tls *tls = tls_io_release(&c->io);
+	struct tls *tls = conn_release_tls(c);
 
-	conn_uncount_tls(c);
 	begin_messages(c);
 	sock_open_tls(&c->link.sock, tls, c->shard->cfg->probe_interval_ns);
 	conn_set_live(c);

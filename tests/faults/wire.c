@@ -239,7 +239,7 @@ static void on_call(const struct fake_cm_call *c)
 			struct addr a;
 
 			if (!addr_parse("127.0.0.1", fake_cm.next_port++, &a))
-				*from = a.ss;
+				memcpy(from, &a.ss, a.len);
 		}
 		fake_cm_event(c->id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, 0, NULL, 0);
 		return;

@@ -194,7 +194,7 @@ struct rdma_cm_id *fake_cm_request(struct rdma_cm_id *listener, const struct add
 	i->id.verbs = fake_context();
 	i->id.port_num = 1;
 	i->id.route.addr.src_storage = listener->route.addr.src_storage;
-	i->id.route.addr.dst_storage = peer->ss;
+	memcpy(&i->id.route.addr.dst_storage, &peer->ss, peer->len);
 	e = push(listener->channel, &i->id, RDMA_CM_EVENT_CONNECT_REQUEST);
 	e->e.listen_id = listener;
 	set_data(e, qpn, data, bytes);
@@ -332,7 +332,7 @@ static void bind_to(struct rdma_cm_id *id, const struct sockaddr *sa)
 		return;
 	if (addr_port(&a) == 0)
 		addr_set_port(&a, fake_cm.next_port++);
-	id->route.addr.src_storage = a.ss;
+	memcpy(&id->route.addr.src_storage, &a.ss, a.len);
 	id->verbs = fake_cm.no_device ? NULL : fake_context();
 	id->port_num = 1;
 }
@@ -380,7 +380,7 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockad
 		errno = EINVAL;
 		return -1;
 	}
-	id->route.addr.dst_storage = c->dst.ss;
+	memcpy(&id->route.addr.dst_storage, &c->dst.ss, c->dst.len);
 	id->verbs = fake_cm.resolves_to;
 	tell(c);
 	if (fake_cm.wire)

@@ -44,11 +44,11 @@ static void turn_when_readable(const struct peer *p, bool our_side)
 	struct pollfd fds[2];
 	nfds_t n = 0;
 
-	if (c && c->io.tls)
-		fds[n++] = (struct pollfd){ .fd = tls_fd(c->io.tls), .events = POLLIN };
+	if (c && c->io)
+		fds[n++] = (struct pollfd){ .fd = tls_fd(c->io->tls), .events = POLLIN };
 	if (our_side && p->tls)
 		fds[n++] = (struct pollfd){ .fd = tls_fd(p->tls), .events = POLLIN };
-	if (poll(fds, n, n ? WAIT_MS : 0) > 0 && fds[0].revents && c && c->io.tls)
+	if (poll(fds, n, n ? WAIT_MS : 0) > 0 && fds[0].revents && c && c->io)
 		server_wait();
 	else
 		server_turn();
@@ -220,7 +220,7 @@ void peer_abort(struct peer *p)
 	for (int i = 0; i < 50; i++) {
 		const struct conn *c = conn_of(p);
 
-		if (!c || !c->io.tls)
+		if (!c || !c->io)
 			break;
 		turn_when_readable(p, false);
 	}
@@ -270,7 +270,7 @@ struct conn *peer_unwritten_grant(struct peer *p, uint16_t features)
 	assert_true(peer_handshake(p));
 	c = server_only(CONN_ST_HELLO);
 	for (size_t n = sizeof(junk); n > 0; n /= 2)
-		while (send(tls_fd(c->io.tls), junk, n, 0) > 0)
+		while (send(tls_fd(c->io->tls), junk, n, 0) > 0)
 			;
 	peer_hello(p, features);
 	assert_int_equal(c->state, CONN_ST_GRANT);

@@ -195,7 +195,7 @@ static void watch_and_stop_reading(struct peer *p)
 
 	peer_connect_pair(p);
 	assert_true(peer_handshake(p));
-	fd_of_server = tls_fd(server_only(CONN_ST_HELLO)->io.tls);
+	fd_of_server = tls_fd(server_only(CONN_ST_HELLO)->io->tls);
 	peer_send(p, frame, frame_encode_watch(100, frame));
 	json_decref(peer_read_report(p));
 	/* Bytes that are no TLS record: nothing of them is read before they are taken out again. */

@@ -315,8 +315,8 @@ TEST(line__two_rails__twice_the_speed_for_the_load)
 TEST(rows__sockets__as_runs_had)
 {
 	static const struct { enum transport transport; double server, generator, server_rss, generator_rss; } had[] = {
-		{ TRANSPORT_TCP, 10028, 10026, 43433984, 63868928 },
-		{ TRANSPORT_TLS, 10026, 10026, 225263616, 324149248 },
+		{ TRANSPORT_TCP, 10028, 10026, 27504640, 65306624 },
+		{ TRANSPORT_TLS, 10026, 10026, 208924672, 326029312 },
 	};
 
 	base.server_host.nofile = base.generator_host.nofile = 20000;

@@ -308,7 +308,7 @@ static uint64_t other_memory(bool tls)
 
 	memory = UINT64_MAX;
 	assert_int_equal(derive_without_devices(), 0);
-	objects = cfg.shard_conns * 1792ull + MAX(cfg.shard_clients, 4096) * 512ull;
+	objects = cfg.shard_conns * 1344ull + MAX(cfg.shard_clients, 4096) * 512ull;
 	return 2 * objects + (2 * cfg.max_handshakes + (tls ? cfg.max_clients : 0)) * (37 << 10) +
 	       SIZES_CONTROL_SESSIONS_MAX * (uint64_t)FRAME_REPORT_BYTES_MAX + HELD_MARKS_BYTES;
 }

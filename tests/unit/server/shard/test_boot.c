@@ -55,7 +55,7 @@ SERVED_TEST(hello__usual__grant_says_what_was_taken)
 	/* The server says goodbye first and waits for the client's. */
 	assert_int_equal(peer_answer(&p), 0);
 	peer_close(&p);
-	assert_null(c->io.tls);
+	assert_null(c->io);
 	conn_close(c, CLOSE_DRAINING);
 }
 

@@ -76,7 +76,7 @@ SERVED_TEST(life__without_region__all_pools_back)
 	assert_int_equal(srv.server.admitted[0], 1);
 	assert_int_equal(session_count(srv.shard->sessions), 1);
 	peer_close(&p);
-	assert_null(c->io.tls);
+	assert_null(c->io);
 	assert_int_equal(c->state, CONN_ST_GRANTED);
 	server_expire(c);
 	assert_int_equal(server_failed(STAGE_RDMA_CONNECT, FAIL_TIMEOUT, 0), 1);

@@ -338,7 +338,7 @@ TEST(hello__region_comes_at_the_deadline__granted_and_tls_is_handed_on)
 	server_turns(3);
 	assert_int_equal(peer_answer(&p), FRAME_GRANT);
 	assert_int_equal(c->state, CONN_ST_GRANTED);
-	assert_null(c->io.tls);
+	assert_null(c->io);
 	peer_abort(&p);
 }
 

@@ -354,7 +354,7 @@ static void make_deaf(struct peer *p)
 
 	TAILQ_FOREACH(c, &srv.shard->lists[CONN_ST_TLS_ACCEPT], entry)
 		if (addr_port(&c->peer) == addr_port(&p->local))
-			tls_io_watch(&c->io, 0);
+			tls_io_watch(c->io, 0);
 	begin_to_speak(p);
 }
 
@@ -378,7 +378,7 @@ CROWD_TEST(accept__full_of_two_addresses__the_silent_one_of_either_makes_room)
 	server_turns(2);
 	for (uint32_t i = 0; i < srv.cfg.shard_conns; i++)
 		if (srv.shard->conns[i].state == CONN_ST_TLS_ACCEPT)
-			tls_io_watch(&srv.shard->conns[i].io, EV_READ);
+			tls_io_watch(srv.shard->conns[i].io, EV_READ);
 	peer_abort(&other);
 	peers_abort(b, 2);
 }
@@ -473,14 +473,14 @@ CROWD_TEST(accept__silent_since_it_was_told_nothing__stays)
 
 	fill(2);
 	c = TAILQ_FIRST(&srv.shard->lists[CONN_ST_TLS_ACCEPT]);
-	tls_io_watch(&c->io, 0);
+	tls_io_watch(c->io, 0);
 	begin_to_speak(&crowd[0]);
 	srv.silent_ms = 500;
 	connect_from("127.0.0.12", &other);
 	assert_int_equal(crowded_out(), 1);
 	assert_false(is_closed(&crowd[0]));
 	assert_true(is_closed(&crowd[1]));
-	tls_io_watch(&c->io, EV_READ);
+	tls_io_watch(c->io, EV_READ);
 }
 
 /* A byte now and then does not keep a connection whose handshake does not get on. */

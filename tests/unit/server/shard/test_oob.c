@@ -361,7 +361,7 @@ SERVED_TEST(hello__cut_off_before_the_grant__queue_pair_does_not_rest)
 	struct peer p;
 
 	peer_shake_hands(&p);
-	assert_int_equal(shutdown(tls_fd(server_only(CONN_ST_HELLO)->io.tls), SHUT_WR), 0);
+	assert_int_equal(shutdown(tls_fd(server_only(CONN_ST_HELLO)->io->tls), SHUT_WR), 0);
 	peer_hello(&p, OOB);
 	server_turns(2);
 	assert_int_equal(server_failed(STAGE_PSN_EXCHANGE, FAIL_ERRNO, EPIPE), 1);
