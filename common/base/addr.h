@@ -11,7 +11,7 @@
 
 /* An AF_INET or AF_INET6 socket address; `len` is its length for bind and connect. All zero means no address. */
 struct addr {
-	/* Smaller than sockaddr_storage by 100 bytes, which count because every client has one. */
+	/* A sockaddr_storage would take 100 bytes more, and every client has an address. */
 	union {
 		sa_family_t ss_family;
 		struct sockaddr_in in4;

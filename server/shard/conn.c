@@ -299,7 +299,7 @@ static struct conn *find_free_conn(struct shard *s)
 	return TAILQ_FIRST(&s->lists[CONN_ST_FREE]);
 }
 
-/* Most connections outlive TLS, so its state is on the heap. */
+/* The state of TLS is on the heap, because most connections outlive TLS. */
 static int make_io(struct conn *c, void (*on_ready)(void *conn))
 {
 	struct shard *s = c->shard;

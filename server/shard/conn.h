@@ -157,7 +157,7 @@ void conn_abandon(struct conn *c);
 
 /* Closes the TLS side only. */
 void conn_close_tls(struct conn *c);
-/* Hands the TLS connection to the caller. */
+/* Hands the TLS connection to the caller, who frees it; the connection has none afterwards. */
 struct tls *conn_release_tls(struct conn *c);
 /* Stops counting the TLS connection, because another object owns it from now on. */
 void conn_uncount_tls(struct conn *c);
