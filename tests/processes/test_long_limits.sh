@@ -50,6 +50,9 @@ start_live() { # NAME
 }
 
 live_lost_nothing() { # NAME
+    local seen
+    seen=$(stats main events.messages_in)
+    reaches main 60 "events.messages_in>=$((seen + 100))"
     kill -INT "${pid[$1]}"
     end_of "$1" 90
     holds "$1: clients that were there lost nothing" "$1" 'one.connected_held == 10' '[one | .failed, .dropped] == [0, 0]' \
@@ -103,7 +106,7 @@ end_of few 120
 matches "a generator without descriptors comes to its end" "$status" '^[0134]$'
 matches "a generator without descriptors says what is missing" "$(<"${logs[few]}")" 'Too many open files|EMFILE'
 gives "a generator that has too few descriptors from the start is refused with the numbers" 3 \
-    '^performance_test: the limit of open files \(ulimit -n\) is 40, --connect-concurrency needs [0-9]+; raise it' \
+    '^performance_test: the limit of open files \(ulimit -n\) is 40, --connect-concurrency needs [0-9]+; raise the limit' \
     bash -c 'ulimit -n 40; exec "$@"' - "${bin}performance_test" --environment native "${tls_options[@]}" --server "$host" \
     --tls-port "${port[main]}" --quiet --report off --output "$results" --steps 60 --threads 1 --connect-concurrency 60
 limit=60 all_back "a generator without descriptors: the server has everything back" main
