@@ -2,9 +2,10 @@
 /* The verbs resources of one thread: protection domain, completion channel, completion queues, shared receive queue and
  * a slab of registered message buffers (struct ep, "endpoint").
  *
- * Everything is sized and registered in ep_new; nothing is allocated or registered afterwards. Owning thread: the one
- * that runs the loop, for every function here; no locks. (Another thread may call ep_new and ep_free while the loop
- * does not run.) Functions that can fail return 0 or a negative error; each prototype lists its own.
+ * ep_new creates and registers everything but queue pairs and the send CQs after the first, which ep_qp_create creates
+ * as queue pairs need them. Owning thread: the one that runs the loop, for every function here; no locks. (Another
+ * thread may call ep_new and ep_free while the loop does not run.) Functions that can fail return 0 or a negative
+ * error; each prototype lists its own.
  *
  * Buffers are numbered 0..n-1. A buffer is in the SRQ, free, or held by its user; ep_get_counts reports how many are
  * where, and its counts must return to their start values when no client is left.

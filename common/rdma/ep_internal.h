@@ -35,7 +35,7 @@ struct ep {
 	struct ibv_mr *mr;
 	struct ep_cq cqs[1 + SEND_CQS_MAX];	/* [0] receives */
 	uint32_t n_cqs, n_armed;
-	uint32_t qps_per_cq, qps_unassigned;	/* qps_unassigned: QPs that may exist beyond the room of all send CQs */
+	uint32_t qps_per_cq, qps_unassigned;	/* qps_unassigned: QPs, of max_qps, for which no send CQ exists yet */
 	/* One bit for each of cqs[]. all_cqs: the queue exists. to_poll: it may hold completions. with_requests: it has
 	 * outstanding requests. with_awaited: somebody awaits a completion. */
 	uint64_t all_cqs, to_poll, with_requests, with_awaited;

@@ -2,8 +2,9 @@
 /* Making, trimming and freeing an endpoint. See ep.h.
  *
  * Completion queues are sized so that they cannot overflow, whatever a peer does: the receive queue
- * holds every SRQ buffer, and each send queue holds the full send queues of the QPs assigned to it. A send queue is
- * created with the first QP that needs it, because most endpoints never have as many QPs as they may.
+ * holds every SRQ buffer, and each send queue holds the full send queues of the QPs assigned to it. The first send
+ * queue is created with the endpoint, each other one when no queue has room for a QP, because most endpoints never have
+ * as many QPs as they may.
  */
 #include <errno.h>
 #include <fcntl.h>

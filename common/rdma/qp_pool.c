@@ -359,7 +359,7 @@ bool qp_pool_maintain(struct qp_pool *p, uint64_t now_ns, unsigned budget)
 		if (ret) {
 			p->retry_at_ns = now_ns + RETRY_NS;
 			log_warn("cannot create a queue pair ahead of demand: %s (%u exist); see the device's max_qp "
-				 "and ulimit -l", strerror(-ret), p->counts.qps);
+				 "and max_cq, and ulimit -l", strerror(-ret), p->counts.qps);
 			return false;
 		}
 		budget--;

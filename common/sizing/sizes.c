@@ -34,7 +34,7 @@
 #define WAITING_WANTED 4096u
 #define WAITING_LEAST 64u
 #define PAGE_BYTES UINT64_C(4096)
-/* OpenSSL's state of a connection, and a TLS record (RFC 8446, 5.1) that has arrived in part. */
+/* State of a TLS connection, OpenSSL's and ours, and a TLS record (RFC 8446, 5.1) that has arrived in part. */
 #define TLS_BYTES (37u << 10)
 /* An object of a connection or a socket that waits for a place, its session, and an entry for its address. */
 #define CONN_BYTES 1344u

@@ -35,8 +35,8 @@ struct sizes {
 	uint32_t qp_reserve;	/* free queue pairs that are kept ready */
 	uint64_t max_cqe;	/* maximum number of entries of a completion queue */
 	uint64_t qps_per_cq;	/* queue pairs whose send queues fit in one completion queue; 0: not even one */
-	uint64_t cqs;		/* completion queues: one for receives, and as many for sends as the queue pairs need,
-				 * or none if qps_per_cq is 0 */
+	uint64_t cqs;		/* maximum number of completion queues: one for receives, and as many for sends as `qps`
+				 * queue pairs need, or none if qps_per_cq is 0 */
 	uint64_t slab_bytes;	/* size of all registered message buffers */
 };
 

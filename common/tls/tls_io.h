@@ -35,7 +35,7 @@ enum tls_io_status {
 	TLS_IO_FAILED,	/* see `failure`; after FAIL_PROTOCOL a frame may still be written, otherwise only close */
 };
 
-/* Embedded by its owner, which reads `tls` (for keys, tickets and texts), `failure` and `frame`, and writes nothing. */
+/* Made by its owner, which reads `tls` (for keys, tickets and texts), `failure` and `frame`, and writes nothing. */
 struct tls_io {
 	struct ev_loop *loop;
 	void (*on_ready)(void *owner);

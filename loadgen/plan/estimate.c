@@ -220,10 +220,11 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 	double qps = rails * (n + resting(&in->generator)) + shards * z.qp_reserve + (s->own ? 0 : s->clients);
 	double threads = s->own ? SERVER_THREADS + shards + (s->size.region_bytes > 0) : s->process_threads;
 	double fds = s->own ? SERVER_FDS + THREAD_FDS * shards + watch_fds(h, rails, threads) : s->fds;
+	double cqs = shards * (1 + send_cqs(&z, qps / shards));
+	double more_cqs = s->own || !(cqs > s->cqs) ? 0 : cqs - s->cqs;	/* than a running server has */
 
 	end_set(e, ESTIMATE_qps, qps, rails * h->max_qp);
-	end_set(e, ESTIMATE_cqs, fmax(s->own ? 0 : s->cqs, shards * (1 + send_cqs(&z, qps / shards))),
-		rails * h->max_cq);
+	end_set(e, ESTIMATE_cqs, s->own ? cqs : s->cqs + more_cqs, rails * h->max_cq);
 	end_set(e, ESTIMATE_mrs, (s->own ? shards : s->mrs) + of_regions, rails * h->max_mr);
 	end_set(e, ESTIMATE_mws, of_regions, rails * h->max_mw);
 	end_set_queues(e, &z, h, s->size.srq_depth, (double)z.clients * (double)in->generator.client.depth + EP_BATCH);
@@ -236,6 +237,7 @@ static void server_needs(const struct estimate_in *in, struct end *e)
 			fmin(h->memlock, h->memory_bytes));
 		add_queues(&e->use, h->driver, &z, shards, qps / shards);
 	}
+	memory_add(&e->use, more_cqs, memory_of_cq(h->driver, (double)z.qps_per_cq * z.sq_depth));
 	memory_add(&e->use, s->own ? qps : fmax(qps - s->qps, 0),
 		   memory_of_qp(h->driver, z.sq_depth, (double)s->inline_bytes));
 	memory_add(&e->use, rails * n, memory_of_connection(h->driver));

@@ -369,6 +369,7 @@ struct tls *conn_release_tls(struct conn *c)
 {
 	struct tls *tls = tls_io_release(c->io);
 
+	/* It may be queued because its deadline has passed while it waited for a region. */
 	unqueue(c);
 	drop_io(c);
 	conn_uncount_tls(c);

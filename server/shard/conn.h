@@ -157,7 +157,8 @@ void conn_abandon(struct conn *c);
 
 /* Closes the TLS side only. */
 void conn_close_tls(struct conn *c);
-/* Hands the TLS connection to the caller, who frees it; the connection has none afterwards. */
+/* Hands the open TLS connection to the caller, who frees it. No frame may be left to write. `c` is neither queued nor
+ * counted as a TLS connection afterwards. */
 struct tls *conn_release_tls(struct conn *c);
 /* Stops counting the TLS connection, because another object owns it from now on. */
 void conn_uncount_tls(struct conn *c);

@@ -199,6 +199,24 @@ TEST(new__small_queues_on_the_device__room_for_every_flush)
 		ep_qp_destroy(rig.ep, qps[i], cq_of[i]);
 }
 
+TEST(qp_create__no_memory_for_its_send_cq__enomem_and_the_next_call_succeeds)
+{
+	struct ibv_qp *qps[2];
+	uint32_t cq_of[2];
+
+	fake_device.attr.max_cqe = 100;
+	rig.cfg.sq_depth = 60;
+	verbs_rig_open_ep();
+	assert_int_equal(ep_qp_create(rig.ep, &qps[0], &cq_of[0]), 0);
+	fake_fail_next("ibv_create_cq", ENOMEM);
+	assert_int_equal(ep_qp_create(rig.ep, &qps[1], &cq_of[1]), -ENOMEM);
+	assert_int_equal(verbs_rig_counts().cqs, 2);
+	assert_int_equal(ep_qp_create(rig.ep, &qps[1], &cq_of[1]), 0);
+	assert_int_equal(verbs_rig_counts().cqs, 3);
+	for (int i = 0; i < 2; i++)
+		ep_qp_destroy(rig.ep, qps[i], cq_of[i]);
+}
+
 TEST(qp_create__beyond_max_qps__enospc_until_one_is_destroyed)
 {
 	struct ibv_qp *qps[8], *extra;

@@ -219,6 +219,8 @@ TEST(short_of__every_resource__has_an_advice)
 /* A server that runs has what its reports say, and room for those it was started for. */
 TEST(running__what_it_has_and_what_comes)
 {
+	double memory;
+
 	base.same_machine = false;
 	base.server = (struct estimate_server){
 		.own = false, .inline_bytes = 220, .clients = 24, .fds = 30,
@@ -235,6 +237,12 @@ TEST(running__what_it_has_and_what_comes)
 	assert_true(needed(ESTIMATE_rss_bytes, ESTIMATE_SERVER) > 200e6);
 	/* Only what comes is taken from the memory that is left. */
 	assert_true(needed(ESTIMATE_memory_bytes, ESTIMATE_SERVER) < 100e6);
+	assert_true(needed(ESTIMATE_cqs, ESTIMATE_SERVER) == 6);
+	memory = needed(ESTIMATE_memory_bytes, ESTIMATE_SERVER);
+	base.server.cqs = 3;
+	look(100);
+	assert_true(needed(ESTIMATE_cqs, ESTIMATE_SERVER) == 4);
+	assert_true(needed(ESTIMATE_memory_bytes, ESTIMATE_SERVER) > memory);
 	look(1001);
 	assert_false(estimate_fits(row(ESTIMATE_max_clients, ESTIMATE_SERVER)));
 }
