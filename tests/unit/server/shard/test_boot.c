@@ -248,6 +248,21 @@ SERVED_TEST(hello__another_was_announced__has_the_session_timeout)
 	peer_forget(&p);
 }
 
+SERVED_TEST(hello__another_was_announced_and_the_shard_drains__told)
+{
+	struct peer p;
+
+	peer_shake_hands(&p);
+	ask_for_more(&p);
+	shard_drain(srv.shard);
+	server_turns(2);
+	assert_int_equal(peer_answer(&p), FRAME_REFUSE);
+	assert_int_equal(p.refuse.code, REFUSE_DRAINING);
+	assert_int_equal(server_n(CONN_ST_GRANTED), 0);
+	peer_abort(&p);
+	server_until(server_n(CONN_ST_FREE) == srv.cfg.shard_conns);
+}
+
 TEST(hello__more_than_eight_announced__refused)
 {
 	struct peer p;

@@ -255,6 +255,21 @@ CROWD_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room)
 	peers_abort(others, 3);
 }
 
+/* Only TLS ends: what was granted before stays. */
+CROWD_TEST(accept__full_and_the_oldest_waits_for_its_next_hello__makes_room_and_keeps_its_session)
+{
+	fill(4);
+	assert_true(peer_handshake(&crowd[0]));
+	assert_int_equal(peer_say_hello(&crowd[0], FRAME_FEATURE_MORE), FRAME_GRANT);
+	assert_int_equal(server_n(CONN_ST_HELLO), 1);
+	connect_from("127.0.0.12", &other);
+	assert_int_equal(crowded_out(), 1);
+	assert_int_equal(server_n(CONN_ST_HELLO), 0);
+	assert_true(all_open(crowd + 1, 3));
+	assert_true(peer_handshake(&other));
+	conn_close(server_only(CONN_ST_GRANTED), CLOSE_DRAINING);
+}
+
 /* None of its connections can be taken for silent, and more of its own wait. */
 CROWD_TEST(accept__full_of_busy_ones_and_more_wait__another_address_gets_in_at_once)
 {
