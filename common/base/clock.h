@@ -36,4 +36,10 @@ static inline uint64_t clock_busy_ns(void)
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* CPU time of all threads of this process. */
+static inline uint64_t clock_process_ns(void)
+{
+	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 #endif

@@ -95,6 +95,13 @@ static struct estimate connects(const struct baseline_side *side, const json_t *
 	       value_alone(read_amount(step, m->path) / read_amount(step, "connect_wall_s"));
 }
 
+/* A side's CPU time for each connection. Where clients send messages, that for a message is compared. */
+static struct estimate cpu_of_connection(const struct baseline_side *side, const json_t *step, const struct metric *m)
+{
+	(void)side;
+	return isfinite(read_amount(step, "throughput_msgs_per_s")) ? unknown : value_alone(read_amount(step, m->path));
+}
+
 /* A side's CPU time for each message; m->which names the side. */
 static struct estimate cpu_of_message(const struct baseline_side *side, const json_t *step, const struct metric *m)
 {
@@ -121,6 +128,10 @@ static const struct metric metrics[] = {
 	{ "server_rss_bytes", "bytes", "resources.server.rss_bytes", NULL, 0, gauge, false, false },
 	{ "throughput_bytes_per_s", "bytes_per_s", "throughput_bytes_per_s", NULL, 0, gauge, true, true },
 	{ "connects_per_s", "per_s", "connected_held", NULL, 0, connects, true, true },
+	{ "server_cpu_ns_per_connection", "ns", "connect_cpu_ns_per_client.server", NULL, 0, cpu_of_connection, false,
+	  true },
+	{ "generator_cpu_ns_per_connection", "ns", "connect_cpu_ns_per_client.generator", NULL, 0, cpu_of_connection,
+	  false, true },
 	{ "generator_cpu_ns_per_message", "ns", "throughput_msgs_per_s", "generator", 0, cpu_of_message, false, true },
 };
 

@@ -394,6 +394,19 @@ double step_server_cpus(const struct step *s)
 	return server_growth_per_s(s, "resources.cpu_user_s", "resources.cpu_system_s");
 }
 
+static double cpu_s_of(const json_t *report)
+{
+	return json_number_at(report, "resources.cpu_user_s") + json_number_at(report, "resources.cpu_system_s");
+}
+
+double step_connect_cpu_ns(const struct step *s, enum series_side side)
+{
+	double server_s = s->mark_lost ? NAN : cpu_s_of(s->held) - cpu_s_of(s->marked);
+	double ns = side == SIDE_SERVER ? server_s * 1e9 : (double)s->connect_cpu_ns;
+
+	return s->connected_peak ? ns / s->connected_peak : NAN;
+}
+
 static double per_op(const struct step *s, double per_s)
 {
 	return s->messages_per_s > 0 ? per_s / s->messages_per_s : NAN;

@@ -374,6 +374,9 @@ json_t *step_json(const struct step *s, const struct loadgen_config *cfg,
 		"connect_wall_s", (double)s->connect_wall_ns / 1e9, "steady",
 		s->too_short || !s->measured ? json_null() : json_boolean(s->steady));
 
+	json_object_set_new(o, "connect_cpu_ns_per_client", json_pack("{s:o, s:o}",
+		"server", json_number(step_connect_cpu_ns(s, SIDE_SERVER)),
+		"generator", json_number(step_connect_cpu_ns(s, SIDE_GENERATOR))));
 	json_object_set_new(o, "drift", drift_json(s));
 	json_object_set_new(o, "connect_ns", connect_json(s->stages, s->total, s->hists.psn_generate));
 	json_object_set_new(o, "connect_longest", connect_longest_json(s->stages, s->total));

@@ -17,7 +17,7 @@ struct step;
 struct worker;
 
 /* Version of the format of a packed step, stored in its member "pack". */
-#define STEP_PACK_VERSION 3
+#define STEP_PACK_VERSION 4
 
 /* Packs a step after step_collect. Its member "own" is this host's element of run.json, with null for the server's
  * reports. A new reference; NULL when out of memory. */

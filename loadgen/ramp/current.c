@@ -153,6 +153,7 @@ enum stage current_last_stage(const struct loadgen_config *cfg)
 void current_connect(struct current *c, struct crew *crew)
 {
 	c->connect_start_ns = c->barrier_ns = clock_now_ns();
+	c->connect_cpu_start_ns = clock_process_ns();
 	c->step->started = true;
 	c->step->loopback = crew->loopback;
 	c->step->network_marked = crew_network(crew);
@@ -179,6 +180,7 @@ bool current_next_stage(struct current *c, struct crew *crew, bool go_on)
 void current_connected(struct current *c, const struct crew *crew)
 {
 	c->step->connect_wall_ns = clock_now_ns() - c->connect_start_ns;
+	c->step->connect_cpu_ns = clock_process_ns() - c->connect_cpu_start_ns;
 	current_hold(c, crew, false);
 	c->step->connected_peak = c->step->connected_held;
 	for (uint32_t i = 0; i < c->step->n_targets; i++)

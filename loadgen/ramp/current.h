@@ -28,7 +28,8 @@ struct current {
 	uint32_t total;			/* clients of all hosts in the step */
 	uint32_t dealt[TARGETS_MAX];	/* how many of them each server gets */
 	double begin_s;			/* when the step began, in seconds since the results folder was made */
-	uint64_t connect_start_ns;
+	uint64_t connect_start_ns;	/* clock_now_ns when connecting began */
+	uint64_t connect_cpu_start_ns;	/* clock_process_ns then */
 	uint32_t reconnects;		/* control sessions restored by the time of MARK */
 	uint32_t restarts;		/* server restarts by the time its counters were read before measuring */
 	enum stage upto;		/* last stage that connections may enter now */

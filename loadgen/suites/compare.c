@@ -69,7 +69,7 @@ static json_t *figures_of(const json_t *step, unsigned round)
 	static const char *const names[] = {
 		"target_clients", "message_bytes", "connected_held", "throughput_msgs_per_s", "throughput_bytes_per_s",
 		"response_ns", "one_way_ns", "streams", "churn", "connect_ns", "connect_full_ns", "connect_resumed_ns",
-		"connect_wall_s", "network", "resources", "memory", "slo", "validity",
+		"connect_wall_s", "connect_cpu_ns_per_client", "network", "resources", "memory", "slo", "validity",
 	};
 	json_t *o = json_pack("{s:i}", "repetition", (int)round + 1);
 

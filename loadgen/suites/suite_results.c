@@ -16,7 +16,7 @@
 #define STEPS_MAX 128u
 
 /* Figures of steps, and their paths in run.json. With `side`, the figure is that side's CPU time for each message; with
- * "wall", how many there are for each second of connecting. */
+ * "wall", how many there are for each second of connecting; with "silent", null where clients send messages. */
 static const struct figure {
 	const char *name, *path, *side;
 } figures[] = {
@@ -26,6 +26,8 @@ static const struct figure {
 	{ "connect_p50_ns", "connect_ns.total.p50", NULL }, { "connect_p99_ns", "connect_ns.total.p99", NULL },
 	{ "connect_full_p50_ns", "connect_full_ns.total.p50", NULL },
 	{ "connect_resumed_p50_ns", "connect_resumed_ns.total.p50", NULL },
+	{ "server_cpu_ns_per_connection", "connect_cpu_ns_per_client.server", "silent" },
+	{ "generator_cpu_ns_per_connection", "connect_cpu_ns_per_client.generator", "silent" },
 	{ "throughput_msgs_per_s", "throughput_msgs_per_s", NULL },
 	{ "throughput_bytes_per_s", "throughput_bytes_per_s", NULL },
 	{ "response_mean_ns", "response_ns.mean", NULL }, { "response_p50_ns", "response_ns.p50", NULL },
@@ -47,6 +49,8 @@ static double figure_of(const json_t *step, const char *path, const char *side)
 
 	if (side && strcmp(side, "wall") == 0)
 		return v / read_amount(step, "connect_wall_s");
+	if (side && strcmp(side, "silent") == 0)
+		return isfinite(read_amount(step, "throughput_msgs_per_s")) ? NAN : v;
 	return side ? read_cores(step, side) * 1e9 / v : v;
 }
 

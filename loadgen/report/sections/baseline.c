@@ -20,6 +20,8 @@ const char *baseline_metric_words(const json_t *row)
 		{ "response_p99_ns", "round trip p99" },
 		{ "response_p99_9_ns", "round trip p99.9" },
 		{ "connects_per_s", "connections a second" },
+		{ "server_cpu_ns_per_connection", "server CPU per connection" },
+		{ "generator_cpu_ns_per_connection", "generator CPU per connection" },
 		{ "connect_p50_ns", "connecting p50" },
 		{ "connect_p99_ns", "connecting p99" },
 		{ "held_ratio", "clients held" },

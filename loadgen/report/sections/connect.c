@@ -188,6 +188,8 @@ static void say_stages(struct page *p, const struct point *at)
 {
 	double sum = 0, most = 0, total = stage_ms(at, "total", "p50"), wall = point_range(at, "connect_wall_s").value;
 	double peak = point_range(at, "connected_peak").value;
+	double server_ns = point_range(at, "connect_cpu_ns_per_client.server").value;
+	double generator_ns = point_range(at, "connect_cpu_ns_per_client.generator").value;
 	int top = 0;
 
 	for (int s = 0; s < STAGE_TIMED; s++) {
@@ -206,8 +208,11 @@ static void say_stages(struct page *p, const struct point *at)
 			 "was %s (%s).", page_clients(p, at->clients), page_ns(p, total * 1e6),
 			 page_percent(p, most / sum), stage_names[top], page_ns(p, most * 1e6));
 	if (wall > 0)
-		doc_text(p->doc, "connecting-rate", "%s of them were connected within %s: %s connections a second.",
-			 page_count(p, peak), page_ns(p, wall * 1e9), page_count(p, peak / wall));
+		doc_text(p->doc, "connecting-rate", "%s of them were connected within %s: %s connections a second.%s",
+			 page_count(p, peak), page_ns(p, wall * 1e9), page_count(p, peak / wall),
+			 isfinite(server_ns + generator_ns) ?
+			 page_text(p, " Each of them took %s of the server's CPU time and %s of the generator's.",
+				   page_ns(p, server_ns), page_ns(p, generator_ns)) : "");
 }
 
 void section_stages(struct page *p)

@@ -15,6 +15,8 @@ static const struct page_column columns[] = {
 	{ "connecting p99#ms", "connect_p99_ns", 1e-6, 2 },
 	{ "full handshake p50#ms", "connect_full_p50_ns", 1e-6, 2 },
 	{ "resumed p50#ms", "connect_resumed_p50_ns", 1e-6, 2 },
+	{ "server CPU#ms/connection", "server_cpu_ns_per_connection", 1e-6, 2 },
+	{ "generator CPU#ms/connection", "generator_cpu_ns_per_connection", 1e-6, 2 },
 	{ "messages#1/s", "throughput_msgs_per_s", 1, 0 },
 	{ "bandwidth#GB/s", "throughput_bytes_per_s", 1e-9, 5 },
 	{ "to the server#GB/s", "to_server_bytes_per_s", 1e-9, 5 },

@@ -477,6 +477,37 @@ TEST(rounds__one_the_other_way__same)
 	assert_true(json_is_false(json_at(o, "regression")));
 }
 
+TEST(rounds__connecting_without_messages__cpu_of_both_ends)
+{
+	static const char *const names[] = { "server_cpu_ns_per_connection", "generator_cpu_ns_per_connection" };
+	static const double rates[] = { 1, 1, 1, 1, 1 };
+	struct pair p = { run_of_rounds(rates, 5), run_of_rounds(rates, 5) };
+	struct baseline_side base = { .run = p.base }, run = { .run = p.run };
+	const struct baseline_options options = { .min_effect = 0.05, .rounds = true };
+	json_t *o;
+
+	for (int messages = 1; messages >= 0; messages--) {
+		for (size_t i = 0; i < 10; i++) {
+			json_t *step = analysis_run_step(i < 5 ? p.base : p.run, i % 5);
+
+			json_object_set_new(step, "connect_cpu_ns_per_client", json_pack("{s:i, s:i}", "server",
+					    i < 5 ? 100 : 80, "generator", i < 5 ? 100 : 125));
+			if (!messages)
+				json_object_set_new(step, "throughput_msgs_per_s", json_null());
+		}
+		o = baseline_compare(&base, &run, &options);
+		assert_non_null(o);
+		for (int i = 0; i < 2; i++)
+			if (messages)
+				assert_null(row(o, 10, names[i]));
+			else
+				assert_verdict(o, 10, names[i], i ? "regression" : "improvement");
+		json_decref(o);
+	}
+	json_decref(p.base);
+	json_decref(p.run);
+}
+
 TEST(rounds__worse_in_each_by_little__same)
 {
 	static const double run[] = { 970, 2900, 490, 1950, 760 }, worse[] = { 900, 2800, 440, 1900, 700 };

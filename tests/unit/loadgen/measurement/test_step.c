@@ -521,6 +521,9 @@ static void make_full_step(void)
 	s->connected_peak = s->connected_held = 10;
 	s->server_connected = 10;
 	s->connect_wall_ns = 250 * NS_PER_MS;
+	s->connect_cpu_ns = 60 * NS_PER_MS;
+	s->marked = server_report(90, 8, 0);
+	s->held = server_report(99, 8.5, 900);
 	s->begin.now_ns = NS_PER_S;
 	s->end.now_ns = 6 * NS_PER_S;
 	s->begin.generator = (struct res_usage){ NS_PER_S, NS_PER_S, 70, 7, 1000, 9, 3, 0 };
@@ -547,7 +550,8 @@ static void make_full_step(void)
 
 static const char *const members[] = {
 	"target_clients", "repetition", "attempted", "connected_peak", "connected_held", "failed", "dropped",
-	"server_connected", "connect_wall_s", "steady", "connect_ns", "connect_full_ns", "connect_resumed_ns",
+	"server_connected", "connect_wall_s", "connect_cpu_ns_per_client", "steady", "connect_ns", "connect_full_ns",
+	"connect_resumed_ns",
 	"connect_longest", "drift", "rates", "follow_up",
 	"handshakes", "phase_ns_per_connection", "retries", "retried", "churn", "outages", "active", "fairness",
 	"memory", "server_stages_ns", "response_ns",
@@ -606,6 +610,8 @@ TEST(json__full_step__the_right_figures)
 	static const struct { const char *path; double value; } figures[] = {
 		{ "target_clients", 10 }, { "repetition", 3 }, { "attempted", 10 }, { "connected_peak", 10 },
 		{ "connected_held", 10 }, { "failed", 0 }, { "dropped", 0 }, { "server_connected", 10 },
+		/* 2 s of the server and 60 ms of the generator for 10 clients. */
+		{ "connect_cpu_ns_per_client.server", 2e8 }, { "connect_cpu_ns_per_client.generator", 6e6 },
 		{ "connect_wall_s", 0.25 }, { "connect_ns.tcp_connect.p50", 1000 },
 		{ "connect_ns.first_reply.p50", 10000 }, { "connect_ns.total.max", 36000 },
 		{ "connect_ns.total.count", 10 }, { "response_ns.count", 1000 }, { "response_ns.p99", 2000000 },

@@ -29,10 +29,12 @@ TEST(figures__three_rounds__medians)
 	json_t *run = made("{'steps': ["
 			   "{'response_ns': {'p50': 30, 'jitter': 2.5}, 'throughput_msgs_per_s': 10,"
 			   " 'connect_ns': {'tcp_connect': {'p50': 7}, 'socket_connect': null, 'total': {'p50': 50}},"
-			   " 'memory': {'server_rss_bytes_per_client': 4096}},"
+			   " 'memory': {'server_rss_bytes_per_client': 4096},"
+			   " 'connect_cpu_ns_per_client': {'server': 5, 'generator': 5}},"
 			   "{'response_ns': {'p50': 10}, 'throughput_msgs_per_s': 30, 'connect_ns': {'tcp_connect': "
 			   "{'p50': 9}}},"
-			   "{'response_ns': {'p50': 20}, 'throughput_msgs_per_s': null, 'connect_ns': null}]}");
+			   "{'response_ns': {'p50': 20}, 'throughput_msgs_per_s': null, 'connect_ns': null,"
+			   " 'connect_cpu_ns_per_client': {'server': 8, 'generator': null}}]}");
 	json_t *o = suite_results_figures(json_object_get(run, "steps"));
 
 	assert_true(json_number_at(o, "response_p50_ns") == 20);
@@ -42,6 +44,9 @@ TEST(figures__three_rounds__medians)
 	assert_true(json_is_null(json_at(o, "connect_stages.socket_connect")));
 	assert_true(json_number_at(o, "connect_p50_ns") == 50);
 	assert_true(json_number_at(o, "server_rss_bytes_per_client") == 4096);
+	/* Of the step without messages only. */
+	assert_true(json_number_at(o, "server_cpu_ns_per_connection") == 8);
+	assert_true(json_is_null(json_at(o, "generator_cpu_ns_per_connection")));
 	assert_true(json_is_null(json_at(o, "response_p99_ns")));
 	json_decref(o);
 	json_decref(run);

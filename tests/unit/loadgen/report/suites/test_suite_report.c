@@ -14,7 +14,7 @@
 
 static const char *const figure_names[] = {
 	"clients", "message_bytes", "connects_per_s", "connect_p50_ns", "connect_p99_ns", "connect_full_p50_ns",
-	"connect_resumed_p50_ns",
+	"connect_resumed_p50_ns", "server_cpu_ns_per_connection", "generator_cpu_ns_per_connection",
 	"throughput_msgs_per_s", "throughput_bytes_per_s", "to_server_bytes_per_s", "from_server_bytes_per_s",
 	"response_mean_ns",
 	"response_p50_ns", "one_way_p50_ns", "response_p95_ns", "response_p99_ns", "response_p99_9_ns", "jitter_ratio",
