@@ -123,6 +123,7 @@ static json_t *own_json(const struct step *s, const struct loadgen_config *cfg, 
 		json_object_set_new(own, "server_before", json_null());
 		json_object_set_new(own, "server_after", json_null());
 		json_object_set_new(own, "server_stages_ns", json_null());
+		json_object_set_new(json_object_get(own, "connect_cpu_ns_per_client"), "server", json_null());
 	}
 	return own;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -492,6 +493,41 @@ TEST(merge__damaged_member__named)
 	assert_refused("own", nested(17), "\"own\" is nested deeper than 16 levels");
 	assert_refused("own", json_pack("{s:s#}", "x", memset(text, 'x', sizeof(text)), (int)sizeof(text)),
 		       "\"own\" is longer than 262144 bytes");
+}
+
+/* Only the leader has reports, and they count the clients of all hosts. */
+TEST(pack__own_step_of_a_leader__no_figure_of_the_server)
+{
+	json_auto_t *o = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		json_t **report = i ? &steps[0]->held : &steps[0]->marked;
+
+		*report = json_pack("{s:{s:i, s:i}}", "resources", "cpu_user_s", 1 + i, "cpu_system_s", 1);
+	}
+	steps[0]->connected_peak = 1;
+	o = pack(0);
+	assert_true(json_is_number(json_at(o, "own.connect_cpu_ns_per_client.generator")));
+	assert_true(json_is_null(json_at(o, "own.connect_cpu_ns_per_client.server")));
+}
+
+/* A seed of another version ends at the check of the version, and the fuzzer never gets further. */
+TEST(merge__seeds_of_the_fuzzer__accepted)
+{
+	FILE *f = fopen("tests/fuzz/seeds/note.txt", "re");
+	struct step *into = begin();
+	uint32_t n = 0;
+	json_t *note;
+
+	assert_non_null(f);
+	while ((note = json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL))) {
+		if (step_merge(into, n++, json_object_get(note, "step"), err, sizeof(err)))
+			fail_msg("%s", err);
+		json_decref(note);
+	}
+	assert_int_equal(n, 2);
+	assert_false(fclose(f));
+	step_free(into);
 }
 
 /* A histogram whose figures do not fit its cells. */
