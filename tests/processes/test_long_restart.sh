@@ -12,9 +12,11 @@ server_options=(--threads 1 --max-clients 128 --verify)
 # ---- kill -9 of the server, and another one in its place
 
 # SECONDS: how long nobody listens. The measured time of 180 s exceeds all waits, so it cannot end before all clients
-# are back.
+# are back. The kernel disconnects the clients of a killed server, except those connected out of band: they notice only
+# when their retries fail, so their outage can be shorter than that time.
 is_killed_for() { # RUN SECONDS
-    local run=$1 ports
+    local run=$1 ports least=">= ${2}e9"
+    [[ ${RAMPART_CONNECT:-cm} != oob ]] || least='> 0'
     server_ports=(--tls-port 0 --rdma-port 0)
     start_server main "${server_options[@]}"
     load "$run" main --steps 100 --threads 1 --warmup 0.2 --duration 180 --inflight 4 --reconnect 120
@@ -31,7 +33,7 @@ is_killed_for() { # RUN SECONDS
     matches "$run: the generator comes to its end" "$status" '^[014]$'
     holds "$run: every client was lost and came back, and the outage is measured" "$run" '.run.status == "completed"' \
         '.run.server_restarts == 1' 'one.outages.lost >= 100' 'one.outages.ended == one.outages.lost' \
-        "one.outages.outage_ns.min >= ${2}e9" 'one.connected_held == 100' '[one | .failed, .dropped] == [0, 0]' \
+        "one.outages.outage_ns.min $least" 'one.connected_held == 100' '[one | .failed, .dropped] == [0, 0]' \
         'one.failures == []' 'one.validity | contains(["outages"])'
     holds "$run: nothing that was acknowledged is lost or doubled" "$run" 'one.verified.checked >= 2000' \
         'one.verified.corrupt == 0' '(one.verified.server_corrupt // 0) == 0' \

@@ -42,7 +42,8 @@ check-hosts:
 check-processes:
 	@scripts/install-deps --tests
 	$(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='$(call long_tests,tests/processes)'
-	RAMPART_CONNECT=oob $(MAKE) --no-print-directory check-soft-roce SOFT_ROCE_TESTS='long_device long_kill long_limits'
+	RAMPART_CONNECT=oob $(MAKE) --no-print-directory check-soft-roce \
+		SOFT_ROCE_TESTS='long_device long_kill long_limits long_restart'
 	for transport in tcp tls; do \
 		RAMPART_TRANSPORT=$$transport $(MAKE) --no-print-directory check-soft-roce \
 			SOFT_ROCE_TESTS='long_kill long_limits long_restart' || exit; \
