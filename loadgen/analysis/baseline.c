@@ -95,7 +95,7 @@ static struct estimate connects(const struct baseline_side *side, const json_t *
 	       value_alone(read_amount(step, m->path) / read_amount(step, "connect_wall_s"));
 }
 
-/* A side's CPU time for each connection. Where clients send messages, that for a message is compared. */
+/* A side's CPU time for each connection. Where messages were measured, cpu_of_message is compared instead. */
 static struct estimate cpu_of_connection(const struct baseline_side *side, const json_t *step, const struct metric *m)
 {
 	(void)side;

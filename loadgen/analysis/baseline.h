@@ -37,10 +37,10 @@ struct baseline_options {
  * verdict ("regression", "improvement", "same", "unknown")}], missing: [{clients, message_bytes, in ("base", "run"):
  * the run that lacks it}]}. Steps are matched by clients and size (null if an old run lacks it). Metrics, in
  * this order: throughput_msgs_per_s, response_p50_ns, response_p95_ns, response_p99_ns, response_p99_9_ns,
- * connect_p50_ns, connect_p99_ns, held_ratio, server_cpu_ns_per_message, server_rss_bytes, and with `rounds`
- * throughput_bytes_per_s, then (only where clients send no messages) connects_per_s, server_cpu_ns_per_connection and
- * generator_cpu_ns_per_connection, and generator_cpu_ns_per_message. A metric that both runs lack gets no row. Units:
- * per_s, ns, ratio, bytes, bytes_per_s.
+ * connect_p50_ns, connect_p99_ns, held_ratio, server_cpu_ns_per_message, server_rss_bytes, and with `rounds` also
+ * throughput_bytes_per_s, connects_per_s, server_cpu_ns_per_connection, generator_cpu_ns_per_connection (these three
+ * only where no messages were measured) and generator_cpu_ns_per_message. A metric that both runs lack gets no row.
+ * Units: per_s, ns, ratio, bytes, bytes_per_s.
  *
  * With 3 repetitions or more, the interval comes from them; else from the intervals of one run (throughput), the order
  * statistics of its histogram (percentiles) or the proportion (held ratio). Without an interval the verdict is

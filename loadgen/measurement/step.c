@@ -404,7 +404,7 @@ double step_connect_cpu_ns(const struct step *s, enum series_side side)
 	double server_s = s->mark_lost ? NAN : cpu_s_of(s->held) - cpu_s_of(s->marked);
 	double ns = side == SIDE_SERVER ? server_s * 1e9 : (double)s->connect_cpu_ns;
 
-	return s->connected_peak ? ns / s->connected_peak : NAN;
+	return s->connected_peak && ns >= 0 ? ns / s->connected_peak : NAN;
 }
 
 static double per_op(const struct step *s, double per_s)

@@ -104,7 +104,7 @@ struct step_hosts {
 	X(STEP_U32, connected_peak, STEP_ADD)	/* clients connected when connecting ended */ \
 	X(STEP_U32, connected_held, STEP_ADD)	/* when traffic stopped, less those lost afterwards (step_collect) */ \
 	X(STEP_U64, connect_wall_ns, STEP_MAX)	/* from the first client's start until the last one was connected */ \
-	X(STEP_U64, connect_cpu_ns, STEP_ADD)	/* CPU time of the generator in connect_wall_ns */ \
+	X(STEP_U64, connect_cpu_ns, STEP_ADD)	/* CPU time of the generator's process in connect_wall_ns */ \
 	X(STEP_U64, span_ns, STEP_MAX)		/* from the first client's start until all must leave; 0: not known */ \
 	X(STEP_REAL, measured_s, STEP_MAX) \
 	X(STEP_REAL, messages_per_s, STEP_ADD) \
@@ -166,7 +166,8 @@ struct step {
 	bool steady, too_short;		/* step_judge_steadiness; neither: not steady, or not measured */
 	bool floor_of_server;		/* the server's machine fell below the floor, not the generator's */
 	bool server_ended;		/* the server process that this run started has ended */
-	bool mark_lost;			/* the MARK was lost with its control session: server stages are unusable */
+	bool mark_lost;			/* the MARK was lost with its control session: the server's stages and its
+					 * CPU time of connecting are unusable */
 	enum step_pools pools;
 	struct { uint32_t tried, connected; } follow_up;	/* clients tried one by one after the step; 0: none */
 	struct step_hosts hosts;
@@ -264,8 +265,9 @@ double step_server_since_mark(const struct step *s, const char *path);
 /* CPU time of a side's process divided by the measured time, in CPUs; NAN when unknown. */
 double step_generator_cpus(const struct step *s);
 double step_server_cpus(const struct step *s);
-/* CPU time of a side's process from the first client's start until all were connected, for each of them; NAN when
- * unknown, or without clients. */
+/* CPU time for each client of connected_peak, failed attempts included: of the generator's process in connect_wall_ns,
+ * or of the server's between its answer to MARK and its last report before traffic starts. NAN when unknown, or without
+ * clients. */
 double step_connect_cpu_ns(const struct step *s, enum series_side side);
 /* CPU time of a side's process, and its context switches of both kinds, per operation that ended in the measured phase;
  * NAN when unknown, or without operations. */

@@ -29,7 +29,7 @@ struct current {
 	uint32_t dealt[TARGETS_MAX];	/* how many of them each server gets */
 	double begin_s;			/* when the step began, in seconds since the results folder was made */
 	uint64_t connect_start_ns;	/* clock_now_ns when connecting began */
-	uint64_t connect_cpu_start_ns;	/* clock_process_ns then */
+	uint64_t connect_cpu_start_ns;	/* clock_process_ns at that moment */
 	uint32_t reconnects;		/* control sessions restored by the time of MARK */
 	uint32_t restarts;		/* server restarts by the time its counters were read before measuring */
 	enum stage upto;		/* last stage that connections may enter now */
@@ -69,7 +69,7 @@ enum stage current_last_stage(const struct loadgen_config *cfg);
 void current_connect(struct current *c, struct crew *crew);
 /* Call when all clients are at a barrier (--phased): they enter the next stage if `go_on`. False: no stage follows. */
 bool current_next_stage(struct current *c, struct crew *crew, bool go_on);
-/* Call when connecting is over: records how long it took and how many clients are connected. */
+/* Call when connecting is over: records how long it took, its CPU time, and how many clients are connected. */
 void current_connected(struct current *c, const struct crew *crew);
 
 /* Records how many clients are connected, including those that are away if `away_too`. */

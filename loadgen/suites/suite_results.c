@@ -16,7 +16,7 @@
 #define STEPS_MAX 128u
 
 /* Figures of steps, and their paths in run.json. With `side`, the figure is that side's CPU time for each message; with
- * "wall", how many there are for each second of connecting; with "silent", null where clients send messages. */
+ * "wall", how many there are for each second of connecting; with "silent", null where messages were measured. */
 static const struct figure {
 	const char *name, *path, *side;
 } figures[] = {

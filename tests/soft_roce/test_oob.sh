@@ -71,7 +71,7 @@ stop_server both
 "${bin}performance_test" --environment native --workload connect --steps 6 --duration 0.1 --warmup 0 --repeat 2 \
     --compare connect=cm,oob --report off --quiet --output "$results" --name ways >"$tmp/ways.log" 2>&1 ||
     tail -n 3 "$tmp/ways.log"
-is "each way has its stages, a rate, and a cost of CPU at both ends" "$(jq -c '.entries[0].comparison.points[0].figures |
+is "each way has its stages, a rate, and the CPU time of both ends" "$(jq -c '.entries[0].comparison.points[0].figures |
     map(.connects_per_s > 0, .server_cpu_ns_per_connection > 1e5, .generator_cpu_ns_per_connection > 1e5,
     .connect_stages.rdma_connect != null, .connect_stages.qp_exchange != null)' "$results"/*-ways/suite.json)" \
     '[true,true,true,true,false,true,true,true,false,true]'

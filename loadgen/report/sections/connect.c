@@ -211,8 +211,8 @@ static void say_stages(struct page *p, const struct point *at)
 		doc_text(p->doc, "connecting-rate", "%s of them were connected within %s: %s connections a second.%s",
 			 page_count(p, peak), page_ns(p, wall * 1e9), page_count(p, peak / wall),
 			 isfinite(server_ns + generator_ns) ?
-			 page_text(p, " Each of them took %s of the server's CPU time and %s of the generator's.",
-				   page_ns(p, server_ns), page_ns(p, generator_ns)) : "");
+			 page_text(p, " Connecting took, for each client on average, %s of the server's CPU time and "
+				   "%s of the generator's.", page_ns(p, server_ns), page_ns(p, generator_ns)) : "");
 }
 
 void section_stages(struct page *p)

@@ -836,7 +836,7 @@ TEST(json__out_of_descriptors_at_the_end__no_cpu_figure)
 	assert_number_at(o, "resources.generator.qps", 10);
 }
 
-TEST(json__mark_lost__server_stages_unknown)
+TEST(json__mark_lost__server_stages_and_cpu_of_connecting_unknown)
 {
 	json_auto_t *o = NULL;
 
@@ -844,6 +844,19 @@ TEST(json__mark_lost__server_stages_unknown)
 	s->mark_lost = true;
 	o = to_json();
 	assert_null_at(o, "server_stages_ns");
+	assert_null_at(o, "connect_cpu_ns_per_client.server");
+	assert_number_at(o, "connect_cpu_ns_per_client.generator", 6e6);
+}
+
+TEST(json__server_restarted_while_connecting__its_cpu_of_connecting_unknown)
+{
+	json_auto_t *o = NULL;
+
+	make_full_step();
+	json_decref(s->held);
+	s->held = server_report(99, 1, 900);
+	o = to_json();
+	assert_null_at(o, "connect_cpu_ns_per_client.server");
 }
 
 TEST(json__psns__those_shared_are_not_distinct)

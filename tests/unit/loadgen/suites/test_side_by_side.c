@@ -44,7 +44,7 @@ TEST(figures__three_rounds__medians)
 	assert_true(json_is_null(json_at(o, "connect_stages.socket_connect")));
 	assert_true(json_number_at(o, "connect_p50_ns") == 50);
 	assert_true(json_number_at(o, "server_rss_bytes_per_client") == 4096);
-	/* Of the step without messages only. */
+	/* Only the last step sent no messages, so only its figures count. */
 	assert_true(json_number_at(o, "server_cpu_ns_per_connection") == 8);
 	assert_true(json_is_null(json_at(o, "generator_cpu_ns_per_connection")));
 	assert_true(json_is_null(json_at(o, "response_p99_ns")));

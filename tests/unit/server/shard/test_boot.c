@@ -248,7 +248,7 @@ SERVED_TEST(hello__another_was_announced__has_the_session_timeout)
 	peer_forget(&p);
 }
 
-SERVED_TEST(hello__another_was_announced_and_the_shard_drains__told)
+SERVED_TEST(hello__another_was_announced_and_the_shard_drains__refused)
 {
 	struct peer p;
 

@@ -255,7 +255,7 @@ CROWD_TEST(accept__full_of_busy_ones__the_oldest_of_the_greediest_makes_room)
 	peers_abort(others, 3);
 }
 
-/* Only TLS ends: what was granted before stays. */
+/* Making room closes only the TLS connection; the session that it granted stays. */
 CROWD_TEST(accept__full_and_the_oldest_waits_for_its_next_hello__makes_room_and_keeps_its_session)
 {
 	fill(4);
