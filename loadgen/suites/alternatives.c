@@ -62,7 +62,7 @@ static bool may_differ(const char *name)
 	for (size_t i = 0; i < sizeof(same_for_all) / sizeof(same_for_all[0]); i++)
 		if (strcmp(same_for_all[i], name) == 0)
 			return false;
-	return opts_find(&loadgen_options, name) != NULL;
+	return true;
 }
 
 /* Values become names that are printed, and a suite's file may hold anything: refuse what a terminal cannot show. */
@@ -87,17 +87,18 @@ bool alternatives_value(const char *text, size_t n, char *out, size_t size)
 static int add_setting(struct space *s, const char *option, struct choice *c, const char *key, size_t key_n,
 		       const char *value, size_t value_n)
 {
+	const struct opt *known;
 	char name[KEY_MAX];
 
 	if (key_n == 0 || key_n >= sizeof(name) || value_n == 0 || c->n == COMPARE_SETTINGS_MAX ||
 	    !alternatives_value(value, value_n, c->settings[c->n].value, sizeof(c->settings[0].value)))
 		return -EINVAL;
 	snprintf(name, sizeof(name), "%.*s", (int)key_n, key);
-	if (!may_differ(name))
-		return alt_refuse(s, "%s: %s cannot be compared; allowed: options of the workload, of pacing and of "
-				     "the data path",
-			      option, name);
-	if (s->has_hosts && opts_find(&loadgen_options, name)->per_host)
+	known = opts_find(&loadgen_options, name);
+	if (!known || !may_differ(name))
+		return alt_refuse(s, "%s: %s %s; allowed: options of the workload, of pacing, of connecting and of the "
+				     "data path", option, name, known ? "cannot be compared" : "is not an option");
+	if (s->has_hosts && known->per_host)
 		return alt_refuse(s, "%s: %s cannot be compared in a run on several hosts, since each host has its own",
 				  option, name);
 	for (unsigned i = 0; i < c->n; i++)
@@ -124,6 +125,9 @@ static int read_key(struct space *s, const char *text)
 		if (ret)
 			break;
 		snprintf(c->name, sizeof(c->name), "%.*s", (int)n, value);
+		for (unsigned i = 0; i < d->n && !ret; i++)
+			if (strcmp(d->choices[i].name, c->name) == 0)
+				ret = alt_refuse(s, "--compare: '%s' has %s twice; allowed: once", text, c->name);
 		d->n++;
 		value += n;
 	}

@@ -76,6 +76,8 @@ is "each way has its stages, a rate, and the CPU time of both ends" "$(jq -c '.e
     .connect_stages.rdma_connect != null, .connect_stages.qp_exchange != null)' "$results"/*-ways/suite.json)" \
     '[true,true,true,true,false,true,true,true,false,true]'
 
+is "the terminal compares connections a second" "$(grep -cE 'oob +[0-9.]+ → [0-9.]+' "$tmp/ways.log")" 1
+
 # ---- where there is no /dev/infiniband/rdma_cm, as in a container
 
 for program in rdma_server rdma_client; do

@@ -54,7 +54,15 @@ static bool is_fitted_size(const struct page *p, double bytes)
 /* True if only some clients sent: then no curve is fitted, because the law counts senders, the chart all clients. */
 static bool is_partly_active(const struct page *p)
 {
-	return isfinite(json_number_at(p->run, "config.active"));
+	double active = json_number_at(p->run, "config.active");
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach(json_object_get(p->run, "steps"), i, step) {
+		if (json_number_at(step, "target_clients") > active)
+			return true;
+	}
+	return false;
 }
 
 static void fit_load(struct page *p, struct load *l)

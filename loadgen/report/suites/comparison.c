@@ -152,6 +152,19 @@ static void show_comparison(struct page *p, const char *id, const json_t *compar
 	}
 }
 
+static bool has_metric(const json_t *comparison, const char *metric)
+{
+	const json_t *rows = json_at(json_array_get(json_at(json_array_get(json_at(comparison, "points"), 0),
+							    "candidates"), 0), "rows"), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		if (strcmp(page_text_at(row, "metric", ""), metric) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Charts the improvement in messages a second, in per cent, against the size, or against the number of clients if there
  * is one size; it shows where settings cross. */
 static void draw_comparison(struct page *p, const char *id, const json_t *comparison)
@@ -162,7 +175,7 @@ static void draw_comparison(struct page *p, const char *id, const json_t *compar
 	const struct axis *axis = figures_count_distinct(points, "message_bytes") > 1 ? &size_axis : &clients_axis;
 	struct chart c = { .x_label = axis->label, .x_log = true, .y_label = "messages/s, % more than the baseline" };
 
-	if (figures_count_distinct(points, axis->path) < 2)
+	if (figures_count_distinct(points, axis->path) < 2 || !has_metric(comparison, "throughput_msgs_per_s"))
 		return;
 	for (size_t k = 0; k < candidates && k < CANDIDATES_MAX; k++) {
 		double *v = page_numbers(p, 4 * n);
@@ -377,7 +390,9 @@ static void say_comparison(struct page *p, const json_t *comparison)
 	double rounds = json_number_at(comparison, "rounds");
 
 	doc_text(p->doc, NULL, "The baseline is %s. Figures are medians over %s round%s, in each of which "
-		 "every alternative ran once. A change above 0 %% is an improvement: a time became shorter.",
+		 "every alternative ran once. A change is the median of the rounds' own changes, so its sign may "
+		 "differ from that of the two medians. Above 0 %% the candidate is better: a time, CPU time or "
+		 "memory is less, or a rate higher.",
 		 page_text_at(comparison, "baseline", "unknown"), page_count(p, rounds), rounds == 1 ? "" : "s");
 	if (rounds < BASELINE_ROUNDS)
 		doc_note(p->doc, DOC_WARN, NULL, "Fewer than %d rounds: no verdict, only a sign that everything runs.",
@@ -431,13 +446,20 @@ static void say_failed(struct page *p, const json_t *comparison)
 
 void comparison_brief(struct page *p, const json_t *comparison)
 {
-	static const struct page_column changes[] = {
+	static const struct page_column connecting[] = {
+		{ "candidate", NULL, 0, 0 }, { "connections/s", "connects_per_s", 0, 0 },
+		{ "connecting p50", "connect_p50_ns", 0, 0 }, { "connecting p99", "connect_p99_ns", 0, 0 },
+		{ "server CPU a connection", "server_cpu_ns_per_connection", 0, 0 },
+		{ "generator CPU a connection", "generator_cpu_ns_per_connection", 0, 0 }, { 0 }
+	}, changes[] = {
 		{ "offered#/s", NULL, 0, 0 }, { "candidate", NULL, 0, 0 },
 		{ "messages/s", "throughput_msgs_per_s", 0, 0 },
 		{ "p50", "response_p50_ns", 0, 0 }, { "p99", "response_p99_ns", 0, 0 },
 		{ "server CPU an operation", "server_cpu_ns_per_message", 0, 0 }, { 0 }
 	};
 	bool swept = isfinite(json_number_at(json_array_get(json_at(comparison, "points"), 0), "offered_per_s"));
+	const struct page_column *shown = has_metric(comparison, "connects_per_s") ? connecting :
+					  swept ? changes : changes + 1;
 	struct doc_table *t;
 	const json_t *point, *candidate;
 	size_t i, k;
@@ -446,15 +468,15 @@ void comparison_brief(struct page *p, const json_t *comparison)
 	need_brief(p, "need", comparison);
 	t = page_table(p, "comparison", "From the baseline to the candidate; a change above 0 is better.",
 		       "clients#;size#bytes");
-	page_columns(p, t, swept ? changes : changes + 1);
+	page_columns(p, t, shown);
 	json_array_foreach(json_object_get(comparison, "points"), i, point)
 		json_array_foreach(json_object_get(point, "candidates"), k, candidate) {
 			page_add(t, DOC_PLAIN, "00", json_number_at(point, "clients"),
 				 json_number_at(point, "message_bytes"));
-			if (swept)
+			if (shown == changes)
 				page_cells(t, "0", json_number_at(point, "offered_per_s"));
 			page_cells(t, "s", page_text_at(candidate, "name", "unknown"));
-			for (const struct page_column *c = changes + 2; c->title; c++)
+			for (const struct page_column *c = shown + 1 + (shown == changes); c->title; c++)
 				page_cells(t, "s", change(p, candidate, c->path));
 		}
 	say_failed(p, comparison);

@@ -116,7 +116,7 @@ TEST(compare__bad__refused_with_what_is_wrong)
 	assert_refused("--compare inline=off,", "--compare: 'inline=off,' is not allowed");
 	assert_refused("--compare post-list=1,2,3,4,5,6,7,8,9", "--compare: 'post-list=1,2");
 	assert_refused("--compare device=a,\x1b[2J", "--compare: 'device=a,");
-	assert_refused("--compare nothing=1,2", "--compare: nothing cannot be compared");
+	assert_refused("--compare nothing=1,2", "--compare: nothing is not an option");
 	assert_refused("--compare clients=1,2", "--compare: clients cannot be compared");
 	assert_refused("--join etcd://127.0.0.1:2379/run --compare allow-redirect=on,off",
 		       "--compare: allow-redirect cannot be compared in a run on several hosts");
@@ -147,6 +147,7 @@ TEST(compare__several_keys__all_combinations)
 	}
 	assert_string_equal(json_text_at(a.v[3].options, "post-list"), "16");
 	assert_refused("--compare inline=off,auto --compare inline=64,128", "--compare: inline is set twice");
+	assert_refused("--compare connect=cm,oob,cm", "--compare: 'connect=cm,oob,cm' has cm twice; allowed: once");
 	/* 8 x 8 x 2 combinations; 4 x 100 runs. */
 	assert_refused("--compare post-list=1,2,3,4,5,6,7,8 --compare coalesce=1,2,3,4,5,6,7,8 --compare "
 		       "inline=off,auto --workload "
