@@ -295,6 +295,15 @@ TEST(throughput__that_passes_a_peak__peak_in_words)
 	report_rig_expect(run, "fit", NULL);
 }
 
+TEST(throughput__active__no_fit_only_where_more_were_connected)
+{
+	set("config.active", json_integer(100));
+	report_rig_expect(run, "fit-few", NULL);
+	set("config.active", json_integer(99));
+	report_rig_expect(run, "fit-active", NULL);
+	report_rig_expect_none(run, "fit-few");
+}
+
 TEST(throughput__repetitions__median_with_range)
 {
 	analysis_run_add(run, 100, 3900);
