@@ -114,7 +114,8 @@ static void start_watchers(struct client_ctx *ctx)
 	ev_prepare_init(&ctx->turn_end, on_turn_end);
 	ctx->turn_end.data = ctx;
 	ev_prepare_start(ctx->loop, &ctx->turn_end);
-	ev_timer_init(&ctx->housekeeping, on_housekeeping, HOUSEKEEPING_S, HOUSEKEEPING_S);
+	/* First at once, because the first connections are to find queue pairs in the pool, not to make their own. */
+	ev_timer_init(&ctx->housekeeping, on_housekeeping, 0., HOUSEKEEPING_S);
 	ctx->housekeeping.data = ctx;
 	if (ctx->qps)
 		ev_timer_start(ctx->loop, &ctx->housekeeping);

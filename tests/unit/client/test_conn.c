@@ -110,6 +110,16 @@ CLIENT_TEST(life__without_region__qp_used_again)
 	}
 }
 
+CLIENT_TEST(connect__first_connection__its_queue_pair_was_ready)
+{
+	struct qp_pool_counts q;
+
+	client_at(CLIENT_ST_LIVE);
+	qp_pool_get_counts(cli.ctx->qps, &q);
+	assert_int_equal(q.hits, 1);
+	assert_int_equal(q.misses, 0);
+}
+
 CLIENT_TEST(deadline__in_every_stage__timeout_of_that_stage)
 {
 	for (size_t i = 0; i + 1 < N_ELEMENTS(stations); i++) {

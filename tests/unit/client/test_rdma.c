@@ -59,6 +59,11 @@ TEST(resolve__after_the_grant__from_the_device_to_the_granted_address)
 	assert_int_equal(fake_cm_last(FAKE_CM_RESOLVE_ROUTE)->number, 30000);
 }
 
+static int create_qp_fails(const char *call)
+{
+	return strcmp(call, "ibv_create_qp") == 0 ? ENOMEM : 0;
+}
+
 TEST(resolve__calls_fail__errno_of_that_stage)
 {
 	static const struct {
@@ -74,8 +79,11 @@ TEST(resolve__calls_fail__errno_of_that_stage)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-		struct client_conn *c = client_at(cases[i].from);
+		struct client_conn *c;
 
+		/* From the start, so that no queue pair is waiting in the pool. */
+		fake_fault = strcmp(cases[i].call, "ibv_create_qp") == 0 ? create_qp_fails : NULL;
+		c = client_at(cases[i].from);
 		fake_fail_next(cases[i].call, ENOMEM);
 		if (cases[i].from == CLIENT_ST_PSN_EXCHANGE) {
 			script_default_grant();
@@ -86,6 +94,7 @@ TEST(resolve__calls_fail__errno_of_that_stage)
 			event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 		}
 		client_assert_failed(cases[i].stage, FAIL_ERRNO, ENOMEM);
+		fake_fault = NULL;
 		client_rig_again(state);
 	}
 }
