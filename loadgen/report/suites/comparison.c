@@ -152,25 +152,32 @@ static void show_comparison(struct page *p, const char *id, const json_t *compar
 	}
 }
 
-static bool has_metric(const json_t *comparison, const char *metric)
+/* A candidate's row of that metric; NULL: none. */
+static const json_t *row_of(const json_t *candidate, const char *metric)
 {
-	const json_t *rows = json_at(json_array_get(json_at(json_array_get(json_at(comparison, "points"), 0),
-							    "candidates"), 0), "rows"), *row;
+	const json_t *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(json_object_get(candidate, "rows"), i, row) {
 		if (strcmp(page_text_at(row, "metric", ""), metric) == 0)
-			return true;
+			return row;
 	}
-	return false;
+	return NULL;
+}
+
+static bool has_metric(const json_t *comparison, const char *metric)
+{
+	const json_t *point = json_array_get(json_object_get(comparison, "points"), 0);
+
+	return row_of(json_array_get(json_object_get(point, "candidates"), 0), metric) != NULL;
 }
 
 /* Charts the improvement in messages a second, in per cent, against the size, or against the number of clients if there
  * is one size; it shows where settings cross. */
 static void draw_comparison(struct page *p, const char *id, const json_t *comparison)
 {
-	const json_t *points = json_object_get(comparison, "points"), *row;
-	size_t n = json_array_size(points) < POINTS_MAX ? json_array_size(points) : POINTS_MAX, r;
+	const json_t *points = json_object_get(comparison, "points");
+	size_t n = json_array_size(points) < POINTS_MAX ? json_array_size(points) : POINTS_MAX;
 	size_t candidates = json_array_size(json_at(json_array_get(points, 0), "candidates"));
 	const struct axis *axis = figures_count_distinct(points, "message_bytes") > 1 ? &size_axis : &clients_axis;
 	struct chart c = { .x_label = axis->label, .x_log = true, .y_label = "messages/s, % more than the baseline" };
@@ -183,17 +190,14 @@ static void draw_comparison(struct page *p, const char *id, const json_t *compar
 		if (!v)
 			return;
 		for (size_t i = 0; i < n; i++) {
-			const json_t *at = json_array_get(points, i),
-				*o = json_array_get(json_object_get(at, "candidates"), k);
+			const json_t *at = json_array_get(points, i);
+			const json_t *row = row_of(json_array_get(json_object_get(at, "candidates"), k),
+						   "throughput_msgs_per_s");
 
 			v[i] = json_number_at(at, axis->path);
-			json_array_foreach(json_object_get(o, "rows"), r, row) {
-				if (strcmp(page_text_at(row, "metric", ""), "throughput_msgs_per_s") != 0)
-					continue;
-				v[n + i] = 100 * (json_number_at(row, "round_ratio.value") - 1);
-				v[2 * n + i] = 100 * (json_number_at(row, "round_ratio.low") - 1);
-				v[3 * n + i] = 100 * (json_number_at(row, "round_ratio.high") - 1);
-			}
+			v[n + i] = 100 * (json_number_at(row, "round_ratio.value") - 1);
+			v[2 * n + i] = 100 * (json_number_at(row, "round_ratio.low") - 1);
+			v[3 * n + i] = 100 * (json_number_at(row, "round_ratio.high") - 1);
 		}
 		page_series(&c, (struct chart_series){ .mark = CHART_LINE, .x = v, .y = v + n, .low = v + 2 * n,
 						       .high = v + 3 * n,
@@ -415,19 +419,14 @@ static const char *amount(struct page *p, const json_t *row, const char *path)
 /* "1.25 ms → 1.1 ms, +12.3 %, improvement"; the verdicts "same" and "unknown" are left out. */
 static const char *change(struct page *p, const json_t *candidate, const char *metric)
 {
-	const json_t *row;
-	size_t i;
+	const json_t *row = row_of(candidate, metric);
+	double ratio = json_number_at(row, "round_ratio.value");
 
-	json_array_foreach(json_object_get(candidate, "rows"), i, row) {
-		double ratio = json_number_at(row, "round_ratio.value");
-
-		if (strcmp(page_text_at(row, "metric", ""), metric) == 0 && isfinite(ratio))
-			return page_text(p, "%s → %s, %+.1f %%%s%s",
-					 amount(p, row, "base.value"), amount(p, row, "run.value"),
-					 100 * (ratio - 1), baseline_tone(row) ? ", " : "",
-					 baseline_tone(row) ? json_text_at(row, "verdict") : "");
-	}
-	return "–";
+	if (!isfinite(ratio))
+		return "–";
+	return page_text(p, "%s → %s, %+.1f %%%s%s", amount(p, row, "base.value"), amount(p, row, "run.value"),
+			 100 * (ratio - 1), baseline_tone(row) ? ", " : "",
+			 baseline_tone(row) ? json_text_at(row, "verdict") : "");
 }
 
 /* Lists the criteria that runs failed, because the exit status follows from them. */
