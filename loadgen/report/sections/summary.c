@@ -17,6 +17,14 @@ static void say_transport(struct page *p)
 			 " (--transport auto: this machine has no RDMA device)" : "");
 }
 
+static void say_queue_pairs(struct page *p)
+{
+	double n = json_number_at(p->run, "config.qps");
+
+	if (n > 1)
+		doc_text(p->doc, NULL, "Each client sends over %.0f queue pairs (--qps).", n);
+}
+
 static void say_failures(struct page *p)
 {
 	const json_t *step, *f;
@@ -102,6 +110,7 @@ void summary_add(struct page *p, const char *where)
 	const char *detail = page_text_at(p->run, "run.stop_detail", "");
 
 	say_transport(p);
+	say_queue_pairs(p);
 	steps_table(p);
 	say_failures(p);
 	steps_say_caveats(p);

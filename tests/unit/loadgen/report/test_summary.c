@@ -146,6 +146,18 @@ TEST(summary__sweep__a_row_for_each_rate)
 	free(text);
 }
 
+TEST(summary__queue_pairs_of_a_client__said_if_they_are_several)
+{
+	for (int n = 1; n <= 2; n++) {
+		json_t *run = json_pack("{s:[], s:{s:i}}", "steps", "config", "qps", n);
+		char *text = summary_of(run, "");
+
+		assert_int_equal(n > 1, strstr(text, "Each client sends over 2 queue pairs (--qps).\n") != NULL);
+		json_decref(run);
+		free(text);
+	}
+}
+
 TEST(summary__plan__a_line_of_what_was_missed)
 {
 	json_t *run = json_pack("{s:[], s:{s:i, s:[{s:s, s:s, s:s, s:i, s:i, s:f}, {s:s, s:s, s:s, s:i, s:i, s:f},"
