@@ -139,6 +139,11 @@ from_json "a failed side has no figure, and no ratio" '["failed",["resumed","cmt
     '[.status, [.failures[].side], (.counts[0].ratios[].median), .counts[0].us_per_connection.full.median,
       (.failures[0].why == "19 of 20 handshakes were resumed")]'
 
+reset 0
+gives "a long count has 3 pairs at most" 1 '10,000 connections, us per connection +median   range of 3 pairs' \
+    "${run[@]}" --counts 10000 --pairs 4
+from_json "no more are measured" '[4,3]' '[.config.pairs, (.counts[0].pairs | length)]'
+
 # The first five calls are the probe and the four runs of pair 1, so the sixth is the first run of pair 2.
 reset 0
 interrupted 6 'pair 2 of 2' "${run[@]}" --pairs 2
