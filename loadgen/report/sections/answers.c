@@ -362,6 +362,7 @@ static void answer_what_to_buy(struct page *p)
 	static const char question[] = "What to buy for twice as many?";
 	const json_t *row = json_array_get(json_at(p->plan_for_twice, "rows"), 0);
 	double capacity = json_number_at(p->plan_for_twice, "capacity_clients"), hosts = json_number_at(row, "hosts");
+	double memory = json_number_at(row, "memory_bytes");
 	bool at_least = json_is_true(json_at(p->plan_for_twice, "at_least"));
 	const char *here, *all;
 
@@ -374,10 +375,9 @@ static void answer_what_to_buy(struct page *p)
 			 page_count(p, res_cpus_of(json_at(p->run, "environment.server"))),
 			 res_cpus_of(json_at(p->run, "environment.server")) == 1 ? "" : "s",
 			 page_bytes(p, res_memory_of(json_at(p->run, "environment.server"))));
-	all = page_text(p, "together they would use %s CPUs%s, by the lines through the steps.",
-			page_count(p, json_number_at(row, "cores")), isfinite(json_number_at(row, "memory_bytes")) ?
-			page_text(p, " and %s", page_bytes(p, json_number_at(row, "memory_bytes"))) :
-			" and an unknown amount of memory");
+	all = page_text(p, "together they would use %s CPUs and %s, by the lines through the steps.",
+			page_count(p, json_number_at(row, "cores")),
+			isfinite(memory) ? page_bytes(p, memory) : "an unknown amount of memory");
 	doc_answer(p->doc, DOC_PLAIN, "buy-servers", question,
 		   page_text(p, "%s%s server%s like this one", at_least ? "At most " : "", page_count(p, hosts),
 			     hosts == 1 ? "" : "s"),
