@@ -140,12 +140,12 @@ def with_pair($n; $pair):
 
 # ---- bench.txt
 
-# $pairs: how many were asked for.
+# $pairs: what --pairs says. Fewer were measured with many connections, or if the run was interrupted.
 def count_table($pairs):
   (.pairs | length) as $measured |
   . as $c | side_names as $names | ratio_names as $ratios |
   ("\(.connections | thousands) connections, us per connection" | left(40)) + ("median" | right(10)) + "   range" +
-    (if $measured < $pairs then " of \($measured | some_pairs)" else "" end),
+    (if $measured < $pairs then " (\($measured | some_pairs))" else "" end),
   ($names | keys_unsorted[] | . as $side | $c.us_per_connection[$side] | figure_row($names[$side]; 1; $measured)),
   ($ratios | keys_unsorted[] | . as $name | $c.ratios[$name] | ratio_row($ratios[$name].name; "")),
   "";

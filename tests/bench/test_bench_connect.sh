@@ -139,10 +139,15 @@ from_json "a failed side has no figure, and no ratio" '["failed",["resumed","cmt
     '[.status, [.failures[].side], (.counts[0].ratios[].median), .counts[0].us_per_connection.full.median,
       (.failures[0].why == "19 of 20 handshakes were resumed")]'
 
+# The stand-ins for cmtime and tls_handshakes have no figures of 10,000 connections, so these sides fail.
 reset 0
-gives "a long count has 3 pairs at most" 1 '10,000 connections, us per connection +median   range of 3 pairs' \
+rm "$tmp/b/bench/tls_handshakes"
+printf '#!/bin/sh\necho {}\n' >"$tmp/b/bench/tls_handshakes"
+chmod +x "$tmp/b/bench/tls_handshakes"
+gives "10,000 connections have 3 pairs at most" 1 '10,000 connections, us per connection +median   range \(3 pairs\)' \
     "${run[@]}" --counts 10000 --pairs 4
 from_json "no more are measured" '[4,3]' '[.config.pairs, (.counts[0].pairs | length)]'
+ln -sfn "$handshakes" "$tmp/b/bench/tls_handshakes"
 
 # The first five calls are the probe and the four runs of pair 1, so the sixth is the first run of pair 2.
 reset 0
