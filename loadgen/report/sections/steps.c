@@ -56,7 +56,8 @@ static const struct {
 		{ "active#", "fairness.clients", 1, 0 }, { "Jain's index#", "fairness.jain_index", 1, 4 },
 		{ "slowest#1/s", "fairness.slowest_msgs_per_s", 1, 1 }, { "fastest#1/s", "fairness.fastest_msgs_per_s",
 									  1, 1 } } },
-	{ "client_memory", "Memory for each client held.", {
+	{ "client_memory", "Memory divided by the number of clients held. With few clients, most of the server's is "
+			   "what it needs without any.", {
 		{ "server resident#KiB", "memory.server_rss_bytes_per_client", KIB, 1 },
 		{ "server pinned#KiB", "memory.server_pinned_bytes_per_client", KIB, 2 },
 		{ "machine's kernel#KiB", "memory.machine_kernel_bytes_per_client", KIB, 1 },
